@@ -1,0 +1,116 @@
+"""Arrow data on its way into an operation.
+
+The spec's clients pass Arrow IPC bytes, people pass what they have. :class:`ArrowData` takes either and gives a backend
+the form it wants: a reader to write from, or a stream of IPC bytes to send on. Nothing is converted before a backend asks,
+and nothing is materialised: a table larger than memory passes through as a stream of batches.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Union
+
+from lance_namespace import InvalidInputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ArrowLike = Union[bytes, bytearray, memoryview, "pa.Table", "pa.RecordBatch", "pa.RecordBatchReader", Any]
+"""What people may pass as data: IPC stream bytes, anything with the Arrow C stream or array interface (pyarrow, polars, pandas,
+DuckDB and others), or a list of dicts."""
+
+_CHUNK_BYTES = 1 << 20
+
+
+class ArrowData:
+    """The Arrow data of one call; it may be read once, as a reader or as bytes."""
+
+    def __init__(self, source: ArrowLike) -> None:
+        self._source = source
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The data as a record batch reader.
+
+        Raises:
+            InvalidInputError: If the source is not Arrow data.
+        """
+        import pyarrow as pa
+
+        try:
+            return _to_reader(self._source)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+            raise InvalidInputError(f"The data is not a valid Arrow IPC stream or table: {error}") from error
+
+    def ipc_stream(self) -> Iterator[bytes]:
+        """The data as chunks of an Arrow IPC stream; bytes pass through untouched."""
+        if isinstance(self._source, (bytes, bytearray, memoryview)):
+            view = memoryview(self._source)
+            for start in range(0, len(view), _CHUNK_BYTES):
+                yield bytes(view[start : start + _CHUNK_BYTES])
+        else:
+            yield from _encode(self.reader())
+
+
+def to_ipc_file(reader: pa.RecordBatchReader) -> bytes:
+    """All batches of a reader as one Arrow IPC file, which is how the spec carries query results."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+    result: bytes = sink.getvalue().to_pybytes()
+    return result
+
+
+def from_ipc_file(data: bytes) -> pa.RecordBatchReader:
+    """The inverse of :func:`to_ipc_file`, without copying the batches."""
+    import pyarrow as pa
+
+    file = pa.ipc.open_file(pa.BufferReader(data))
+    batches = (file.get_batch(number) for number in range(file.num_record_batches))
+    return pa.RecordBatchReader.from_batches(file.schema, batches)
+
+
+def _to_reader(source: ArrowLike) -> pa.RecordBatchReader:
+    import pyarrow as pa
+
+    if isinstance(source, pa.RecordBatchReader):
+        return source
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return pa.ipc.open_stream(pa.py_buffer(source))
+    if isinstance(source, pa.Table):
+        return source.to_reader()
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(source)
+    if hasattr(source, "__arrow_c_array__"):
+        batch = pa.record_batch(source)
+        return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    if type(source).__module__.startswith("pandas."):
+        return pa.Table.from_pandas(source, preserve_index=False).to_reader()
+    if isinstance(source, list) and source and all(isinstance(row, dict) for row in source):
+        return pa.Table.from_pylist(source).to_reader()
+    raise InvalidInputError(
+        f"Cannot take {type(source).__name__} as data: pass an Arrow table, reader or IPC stream bytes, a pandas or polars "
+        "frame, or a list of dicts with at least one row."
+    )
+
+
+def _encode(reader: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, reader.schema) as writer:  # type: ignore[attr-defined]
+        for batch in reader:
+            writer.write_batch(batch)
+            yield _take(sink)
+    yield _take(sink)
+
+
+def _take(sink: io.BytesIO) -> bytes:
+    """What was written so far, emptying the sink so that memory stays flat."""
+    chunk = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return chunk

@@ -1,0 +1,31 @@
+"""The least a backend is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from lancespace.hookspecs import hookimpl
+from lancespace.properties import Property
+
+if TYPE_CHECKING:
+    from lancespace.connection import Connection
+
+
+class Backend:
+    """A backend: declares its properties, and implements the operation hooks it supports with ``@hookimpl``.
+
+    Building one must write nothing and open no more than it needs: a user with read-only credentials connects too.
+    Methods are called from many threads at once.
+    """
+
+    properties: ClassVar[tuple[Property, ...]] = ()
+    """What it takes at connect; anything else is refused before it is built."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.settings = connection.settings
+
+    @hookimpl
+    def namespace_id(self) -> str:
+        """The identifying properties, e.g. ``dir(root=/data)``."""
+        return self.settings.identity()

@@ -1,0 +1,148 @@
+"""create_table, from declare_table and the Lance SDK.
+
+``lance.write_dataset(mode="create")`` is no lock: several concurrent callers can all succeed, the later ones as an
+overwrite. So the name is reserved in the catalog first, the data files are written, and the first version is committed with
+put-if-absent and no retries. Of several creators of one table exactly one wins, and no reader sees anything before that.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from lance_namespace import (
+    CreateTableRequest,
+    CreateTableResponse,
+    DeclareTableRequest,
+    DescribeTableRequest,
+    TableAlreadyExistsError,
+)
+
+from lancespace import identifiers
+from lancespace.backends.choices import CREATE_MODES, choose
+from lancespace.errors import translate, translated
+from lancespace.hookspecs import hookimpl
+from lancespace.tables.access import TableAccess, TableRef
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from lancespace.arrow import ArrowData
+
+
+class CreationOperations(TableAccess):
+    """Creating tables with data."""
+
+    if TYPE_CHECKING:
+        declare_table: Callable[..., Any]
+
+    @hookimpl
+    def create_table(self, request: CreateTableRequest, data: ArrowData) -> CreateTableResponse:
+        """Create a table with its first data, in the mode Create, ExistOk or Overwrite.
+
+        A failure after the name was reserved leaves the table declared, and the create can be repeated. Taking the name
+        back would not be safe: somebody else may have created the declared table meanwhile.
+        """
+        mode = choose("mode", request.mode, CREATE_MODES)
+        reader = _checked(data.reader())
+        ref, is_new = self._reserve(request)
+        if not is_new and ref.exists():
+            return self._on_existing(request, ref, reader, mode)
+        fragments = _write_fragments(ref, reader, request)
+        try:
+            version = _commit_first_version(ref, reader.schema, fragments)
+        except TableAlreadyExistsError:
+            self._delete_files(ref, fragments)
+            if mode != "ExistOk":
+                raise
+            version = ref.open().version
+        return self._created(request, ref, version)
+
+    def _reserve(self, request: CreateTableRequest) -> tuple[TableRef, bool]:
+        """The table's place, and whether this call entered it into the catalog."""
+        try:
+            self.declare_table(DeclareTableRequest(id=request.id, properties=request.properties))
+        except TableAlreadyExistsError:
+            return self.locate(request), False
+        return self.locate(request), True
+
+    def _on_existing(
+        self, request: CreateTableRequest, ref: TableRef, reader: pa.RecordBatchReader, mode: str
+    ) -> CreateTableResponse:
+        if mode == "Create":
+            raise TableAlreadyExistsError(
+                f"The table {identifiers.join(request.id or [])!r} exists already: "
+                "choose another name, or the mode 'exist_ok' or 'overwrite'."
+            )
+        if mode == "ExistOk":
+            return self._created(request, ref, ref.open().version)
+        import lance
+
+        options = {**ref.storage_options, **(request.storage_options or {})}
+        dataset = lance.write_dataset(reader, ref.location, mode="overwrite", storage_options=options)
+        return self._created(request, ref, dataset.version)
+
+    def _delete_files(self, ref: TableRef, fragments: list[Any]) -> None:
+        """Remove the data files of a creator that lost; their names are its own."""
+        storage = self.storage_for(ref)
+        files = [f"{ref.location}/data/{file.path}" for fragment in fragments for file in fragment.files]
+        storage.filesystem.rm([storage.path(file) for file in files])
+
+    def _created(self, request: CreateTableRequest, ref: TableRef, version: int) -> CreateTableResponse:
+        described = self.describe_table(DescribeTableRequest(id=request.id))
+        return CreateTableResponse(
+            location=ref.location,
+            version=version,
+            storage_options=described.storage_options,
+            properties=described.properties,
+        )
+
+
+def _checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same data, after its schema and first batch were looked at: most bad input is found before anything changes."""
+    import lance
+    import pyarrow as pa
+
+    with translated("create table"):
+        lance.schema.LanceSchema.from_pyarrow(reader.schema)
+    batches = iter(reader)
+    with translated("create table"):
+        first = next(batches, None)
+    return pa.RecordBatchReader.from_batches(reader.schema, itertools.chain([] if first is None else [first], batches))
+
+
+def _write_fragments(ref: TableRef, reader: pa.RecordBatchReader, request: CreateTableRequest) -> list[Any]:
+    """Write the data files, which nobody sees yet."""
+    from lance.fragment import write_fragments
+
+    options = {**ref.storage_options, **(request.storage_options or {})}
+    with translated(f"create table {identifiers.join(ref.id)!r}"):
+        fragments: list[Any] = write_fragments(
+            reader, ref.location, schema=reader.schema, mode="create", storage_options=options
+        )
+    return fragments
+
+
+def _commit_first_version(ref: TableRef, schema: pa.Schema, fragments: list[Any]) -> int:
+    """Make the files version 1 of the table, or fail because it has one already.
+
+    Raises:
+        TableAlreadyExistsError: If the table got its first version meanwhile; it is unharmed.
+    """
+    import lance
+
+    operation = lance.LanceOperation.Overwrite(schema, fragments)
+    try:
+        created = lance.LanceDataset.commit(
+            ref.location, operation, storage_options=dict(ref.storage_options), max_retries=0
+        )
+    except OSError as error:
+        if not ref.exists():
+            raise translate(error, about=f"create table {identifiers.join(ref.id)!r}") from error
+        raise TableAlreadyExistsError(
+            f"The table {identifiers.join(ref.id)!r} was created by somebody else at the same time."
+        ) from error
+    version: int = created.version
+    return version

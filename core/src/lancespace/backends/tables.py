@@ -1,0 +1,130 @@
+"""The base class that makes a full backend out of eight metadata operations."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from lance_namespace import DescribeTableRequest, DescribeTableResponse
+
+from lancespace.backends.base import Backend
+from lancespace.backends.catalog import CatalogOperations
+from lancespace.backends.creation import CreationOperations
+from lancespace.hookspecs import hookimpl
+from lancespace.tables.access import TableRef
+from lancespace.tables.branches import BranchOperations
+from lancespace.tables.data import DataOperations
+from lancespace.tables.details import table_details
+from lancespace.tables.indexes import IndexOperations
+from lancespace.tables.plans import PlanOperations
+from lancespace.tables.query import QueryOperations
+from lancespace.tables.schema import SchemaOperations
+from lancespace.tables.stats import StatsOperations
+from lancespace.tables.tags import TagOperations
+from lancespace.tables.versions import VersionOperations
+
+if TYPE_CHECKING:
+    from lance_namespace import (
+        CreateNamespaceRequest,
+        CreateNamespaceResponse,
+        DeclareTableRequest,
+        DeclareTableResponse,
+        DeregisterTableRequest,
+        DeregisterTableResponse,
+        DescribeNamespaceRequest,
+        DescribeNamespaceResponse,
+        DropNamespaceRequest,
+        DropNamespaceResponse,
+        ListNamespacesRequest,
+        ListNamespacesResponse,
+        ListTablesRequest,
+        ListTablesResponse,
+    )
+
+    from lancespace.storage import Storage
+
+
+class TableBackend(
+    CatalogOperations,
+    CreationOperations,
+    DataOperations,
+    QueryOperations,
+    PlanOperations,
+    IndexOperations,
+    VersionOperations,
+    TagOperations,
+    BranchOperations,
+    SchemaOperations,
+    StatsOperations,
+    Backend,
+    ABC,
+):
+    """Implement the eight basic operations of the spec, marked with ``@hookimpl``, and get the others.
+
+    The Lance SDK does the rest at the location that ``describe_table`` answers. Override any operation that the catalog can
+    do better, for example ``rename_table`` where it can be atomic.
+    """
+
+    @abstractmethod
+    def create_namespace(self, request: CreateNamespaceRequest) -> CreateNamespaceResponse:
+        """Create a namespace; its parent must exist."""
+
+    @abstractmethod
+    def list_namespaces(self, request: ListNamespacesRequest) -> ListNamespacesResponse:
+        """The names of the child namespaces, sorted, page by page (:func:`lancespace.tables.paging.paginate`)."""
+
+    @abstractmethod
+    def describe_namespace(self, request: DescribeNamespaceRequest) -> DescribeNamespaceResponse:
+        """The properties of a namespace."""
+
+    @abstractmethod
+    def drop_namespace(self, request: DropNamespaceRequest) -> DropNamespaceResponse:
+        """Drop an empty namespace; with the behavior Cascade, this class empties it first."""
+
+    @abstractmethod
+    def declare_table(self, request: DeclareTableRequest) -> DeclareTableResponse:
+        """Enter a table name, atomically: of several callers exactly one succeeds.
+
+        The location is ``request.location`` if that is given, otherwise the backend's choice.
+        """
+
+    @abstractmethod
+    def list_tables(self, request: ListTablesRequest) -> ListTablesResponse:
+        """The names of the tables in a namespace, sorted, page by page."""
+
+    @abstractmethod
+    def describe_table(self, request: DescribeTableRequest) -> DescribeTableResponse:
+        """At least ``location`` and ``storage_options``; what is only known by opening the table is added."""
+
+    @abstractmethod
+    def deregister_table(self, request: DeregisterTableRequest) -> DeregisterTableResponse:
+        """Take the name out of the catalog and leave the data where it is."""
+
+    def storage_for(self, ref: TableRef) -> Storage:
+        """The storage of a table's directory."""
+        return self.connection.storage(ref.location)
+
+    @hookimpl(wrapper=True, specname="describe_table")
+    def add_table_details(
+        self, request: DescribeTableRequest
+    ) -> Generator[None, DescribeTableResponse, DescribeTableResponse]:
+        """Fill in what the request asks for and only the opened table can tell."""
+        response = yield
+        names = request.id or []
+        response.table, response.namespace = names[-1], names[:-1]
+        if request.with_table_uri:
+            response.table_uri = response.location
+        for field, value in self._opened_details(request, response).items():
+            setattr(response, field, value)
+        return response
+
+    def _opened_details(self, request: DescribeTableRequest, response: DescribeTableResponse) -> dict[str, object]:
+        pinned = request.version is not None or request.tag is not None or request.branch is not None
+        if not (pinned or request.load_detailed_metadata or request.check_declared):
+            return {}
+        ref = TableRef(tuple(request.id or ()), response.location or "", response.storage_options or {})
+        declared: dict[str, object] = {"is_only_declared": not ref.exists()}
+        if not (pinned or request.load_detailed_metadata) or (declared["is_only_declared"] and not pinned):
+            return declared
+        return {**declared, **table_details(self.open(request), request)}

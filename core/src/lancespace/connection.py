@@ -1,0 +1,112 @@
+"""One connection: its backend, wrappers, storage and engine, held together by a plugin manager of its own."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+from lance_namespace import InternalError
+
+from lancespace import registry, tracing
+from lancespace.hookspecs import HOOK_GROUPS
+from lancespace.properties import Property, Settings, redact_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lancespace.storage import Storage
+
+WRAPPERS_PROPERTY = Property("wrappers", "Wrapper plugins around every operation, comma separated, outermost first")
+ENGINE_PROPERTY = Property("engine", "Engine plugin that runs long work as jobs", default="local")
+
+
+class Connection:
+    """What a backend is given: its checked settings, and the way to storage and to an engine.
+
+    Plugins get the connection when they are built, and nothing of theirs runs before all are registered.
+    """
+
+    def __init__(self, backend_name: str, properties: Mapping[str, str]) -> None:
+        self._loading = threading.Lock()
+        self._storages: dict[str, pluggy.PluginManager] = {}
+        self._manager = _manager()
+        backend_class = registry.find(registry.BACKENDS, backend_name).load()
+        wrapper_classes = self._wrapper_classes(properties)
+        declared = [WRAPPERS_PROPERTY, ENGINE_PROPERTY, *backend_class.properties]
+        for name, wrapper_class in wrapper_classes.items():
+            declared += [replace(prop, name=f"{name}.{prop.name}") for prop in wrapper_class.properties]
+        self.settings = Settings(declared, properties, owner=backend_name)
+        _register(self._manager, backend_class(self), backend_name)
+        self._wrappers = {name: wrapper_class(self) for name, wrapper_class in reversed(wrapper_classes.items())}
+        for name, wrapper in self._wrappers.items():
+            _register(self._manager, wrapper, name)
+
+    @property
+    def hooks(self) -> pluggy.HookRelay:
+        """The hooks to call; every plugin of this connection answers here."""
+        return self._manager.hook
+
+    def storage(self, location: str, options: Mapping[str, str] | None = None, *, named: str = "location") -> Storage:
+        """The storage below ``location``; its plugin is chosen by the URL scheme and loaded on first use.
+
+        ``options`` are ``storage.*`` properties without the prefix; by default, the connection's own. ``named`` is what messages
+        call the location.
+        """
+        from lancespace.storage import Storage, scheme_of
+
+        scheme = scheme_of(location)
+        with self._loading:
+            if scheme not in self._storages:
+                plugin = registry.find(registry.STORAGE, scheme, wanted_by=f"{named} {redact_url(location)!r}")
+                self._storages[scheme] = self._storage_manager(plugin)
+        given = self._storage_properties() if options is None else options
+        return Storage(self._storages[scheme].hook, location, given)
+
+    def use_engine(self) -> None:
+        """Load the engine that the ``engine`` property names, if it is not there yet."""
+        name = self.settings["engine"]
+        with self._loading:
+            if not self._manager.has_plugin(f"engine:{name}"):
+                _register(self._manager, registry.find(registry.ENGINES, name).load()(self), f"engine:{name}")
+
+    def close(self) -> None:
+        """Let every plugin give back what it holds."""
+        self.hooks.close()
+
+    def _storage_manager(self, plugin: registry.Plugin) -> pluggy.PluginManager:
+        """Hooks that only this plugin answers, and the connection's wrappers: a location has one storage."""
+        manager = _manager()
+        _register(manager, plugin.load()(), f"storage:{plugin.name}")
+        for name, wrapper in self._wrappers.items():
+            _register(manager, wrapper, name)
+        return manager
+
+    def _storage_properties(self) -> dict[str, str]:
+        return self.settings.family("storage.") if self.settings.declares("storage.") else {}
+
+    def _wrapper_classes(self, properties: Mapping[str, str]) -> dict[str, Any]:
+        names = [name.strip() for name in properties.get(WRAPPERS_PROPERTY.name, "").split(",") if name.strip()]
+        return {name: registry.find(registry.WRAPPERS, name).load() for name in names}
+
+
+def _manager() -> pluggy.PluginManager:
+    manager = pluggy.PluginManager("lancespace")
+    for group in HOOK_GROUPS:
+        manager.add_hookspecs(group)
+    tracing.install(manager)
+    return manager
+
+
+def _register(manager: pluggy.PluginManager, plugin: object, name: str) -> None:
+    """Take a plugin in, checked: a misspelt hook or argument is refused here and not at the first call.
+
+    Raises:
+        InternalError: Naming the plugin, the hook and the argument that is wrong.
+    """
+    try:
+        manager.register(plugin, name)
+        manager.check_pending()
+    except pluggy.PluginValidationError as error:
+        raise InternalError(f"The plugin {name!r} cannot be registered: {error}") from error

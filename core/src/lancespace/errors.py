@@ -1,0 +1,245 @@
+"""The one place where foreign failures become the errors of the Lance Namespace spec.
+
+Callers of lancespace see only :class:`lance_namespace.LanceNamespaceError` and its subclasses. What pylance, pyarrow,
+the operating system, fsspec and the cloud SDKs raise is classified here by tables: by what the message says, by HTTP
+status, by ``errno`` and by class *name*, so that no cloud SDK has to be importable. The first row that matches decides.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lance_namespace import (
+    ConcurrentModificationError,
+    InternalError,
+    InvalidInputError,
+    InvalidTableStateError,
+    LanceNamespaceError,
+    PermissionDeniedError,
+    ServiceUnavailableError,
+    TableAlreadyExistsError,
+    TableBranchAlreadyExistsError,
+    TableBranchNotFoundError,
+    TableColumnNotFoundError,
+    TableIndexAlreadyExistsError,
+    TableIndexNotFoundError,
+    TableNotFoundError,
+    TableSchemaValidationError,
+    TableTagAlreadyExistsError,
+    TableTagNotFoundError,
+    TableVersionNotFoundError,
+    ThrottlingError,
+    UnauthenticatedError,
+    UnsupportedOperationError,
+)
+
+ErrorClass = type[LanceNamespaceError]
+Rows = tuple[tuple[str, ErrorClass], ...]
+
+_Missing = LanceNamespaceError
+"""Stands in the tables for "something is not there": what it was, only the caller knows (``missing=``)."""
+
+_MESSAGES: Rows = (
+    # Texts that quote the caller's own words come first, lest those words match a later row.
+    (r"Error parsing statement|sql parser error", InvalidInputError),
+    (r"C Data interface error", InvalidInputError),  # Raised by the data the caller sent.
+    (r"^(Retryable |Incompatible )?[Cc]ommit conflict|^Too many concurrent writ", ConcurrentModificationError),
+    (r"Ref not found error: tag", TableTagNotFoundError),
+    (r"Ref not found error: [Bb]ranch|^Not found: \S*/tree/\S+/_versions", TableBranchNotFoundError),
+    (r"Ref conflict error: tag", TableTagAlreadyExistsError),
+    # pylance answers an internal error when the branch to be created is already there.
+    (r"Ref conflict error: [Bb]ranch|Clone operation should not enter", TableBranchAlreadyExistsError),
+    (r"^Ref is invalid", InvalidInputError),
+    (r"^Version not found|_versions/\d+\.manifest", TableVersionNotFoundError),
+    (r"Index name '.*' already exists", TableIndexAlreadyExistsError),
+    (r"^Lance index not found|^Index \".*\" not found", TableIndexNotFoundError),
+    (r"^Dataset already exists", TableAlreadyExistsError),
+    (r"^Dataset at path .* was not found", TableNotFoundError),
+    (r"Not found: \S*/(data|_deletions|_indices)/", InvalidTableStateError),
+    (r"does not have sufficient data|file size is too small|Invalid range .* for object", InvalidTableStateError),
+    (r"No field named|not found in schema|[Cc]olumn .* does not exist", TableColumnNotFoundError),
+    (r"FTS field path .* does not exist|Embedding column .* is not in", TableColumnNotFoundError),
+    (
+        r"different schema|non-nullable|Duplicate field name|reserved name|Cannot cast column",
+        TableSchemaValidationError,
+    ),
+    (r"Unsupported data type|Column .* already exists|Cannot drop all columns", TableSchemaValidationError),
+    (r"^LanceError\(Schema\)", TableSchemaValidationError),
+    (r"^Invalid user input|^Invalid argument error|GeoArrow|Cast error|[Cc]olumn .* must be", InvalidInputError),
+    (r"Nearest-K must be|does not match index column size|^Metric .* not supported", InvalidInputError),
+    (r"must be non-negative", InvalidInputError),
+    # Codes of services that say more than the HTTP status they travel with: SlowDown is a 503, ExpiredToken a 403.
+    (r"Slow ?Down|Throttl|TooManyRequests|RequestLimitExceeded|ServerBusy|rateLimitExceeded", ThrottlingError),
+    (r"ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|AuthenticationFailed", UnauthenticatedError),
+    (r"lacked valid authentication credentials|not authenticated", UnauthenticatedError),
+    (r"Access ?Denied|lacked the necessary privileges", PermissionDeniedError),
+    (r"error sending request|[Tt]imed out|dns error", ServiceUnavailableError),
+)
+
+_STATUSES: Mapping[int, ErrorClass] = {
+    400: InvalidInputError,
+    401: UnauthenticatedError,
+    403: PermissionDeniedError,
+    404: _Missing,
+    409: ConcurrentModificationError,
+    412: ConcurrentModificationError,
+    429: ThrottlingError,
+    501: UnsupportedOperationError,
+    **dict.fromkeys((408, 500, 502, 503, 504), ServiceUnavailableError),
+}
+
+_ERRNOS: Mapping[int, ErrorClass] = {
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), _Missing),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), PermissionDeniedError),
+    **dict.fromkeys((errno.ENAMETOOLONG, errno.EISDIR), InvalidInputError),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE), ServiceUnavailableError),
+    **dict.fromkeys((errno.EIO, errno.EBUSY, errno.EAGAIN, errno.ESTALE), ServiceUnavailableError),
+    **dict.fromkeys((errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH), ServiceUnavailableError),
+    **dict.fromkeys((errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE), ServiceUnavailableError),
+    errno.EEXIST: ConcurrentModificationError,
+}
+
+_CLASS_NAMES: Rows = (
+    (r"CommitConflictError|FileExistsError|ResourceExistsError", ConcurrentModificationError),
+    (r"FileNotFoundError|NotADirectoryError|ResourceNotFoundError|NoSuch\w+", _Missing),
+    (r"PermissionError", PermissionDeniedError),
+    (r"\w*CredentialsError|CredentialRetrievalError|\w*AuthenticationError|RefreshError", UnauthenticatedError),
+    (r"ArrowInvalid|ArrowTypeError|ArrowKeyError|ArrowNotImplementedError", InvalidInputError),
+    (r"\w*Timeout\w*|\w*Connect\w*Error|MaxRetryError|ServiceRequestError|MemoryError", ServiceUnavailableError),
+    (r"NotImplementedError", UnsupportedOperationError),
+)
+
+_HINTS: Mapping[int, str] = {
+    errno.ENOSPC: "free some space where the tables are stored, then retry",
+    errno.EDQUOT: "raise the quota or free some space, then retry",
+    errno.EROFS: "the storage is read-only: mount it writable or choose another root",
+    errno.EMFILE: "raise the limit of open files (ulimit -n), then retry",
+}
+
+_RUST_LOCATION = re.compile(r",?(?: location:)? [\w./@+~-]*\.rs:\d+(?::\d+)?")
+_NOISE = re.compile(r"^(?:(?:LanceError\(\w+\)|External error|Invalid user input|Generic [\w/]+ error): )+")
+_SCHEMA_DUMP = re.compile(r"(?: in schema|:)?:?\s*Schema \{.*", re.DOTALL)
+_URL = re.compile(r"([a-z][a-z0-9+.-]*://)([^\s/'\"<>]*@)?([^\s?#'\"<>]*)([?#][^\s'\"<>]*)?", re.IGNORECASE)
+_SECRET = re.compile(
+    r"([\w.-]*(?:secret|password|token|signature|credential|account_?key|api_?key)[\w-]*[\"']?\s*[=:]\s*"
+    r"|\bsig=|\bbearer )[^\s,;&]+",
+    re.IGNORECASE,
+)
+_AZURE = ("abfs://", "abfss://", "wasb://", "wasbs://")
+_LONGEST = 400
+
+
+def translate(
+    error: BaseException, *, about: str = "", missing: ErrorClass = TableNotFoundError
+) -> LanceNamespaceError:
+    """The spec's error for any failure; the caller raises it ``from`` the original.
+
+    Args:
+        error: What was caught. One of the spec's own errors is returned unchanged.
+        about: What was being done to what, e.g. ``insert_into_table 'sales.orders'``; it begins the message.
+        missing: The class to use where the failure only says that something is not there.
+    """
+    if isinstance(error, LanceNamespaceError):
+        return error
+    if _is_validation_error(error):
+        return InvalidInputError(_sentence(about, _fields(error)))
+    text = _text(error)
+    found = _classify(error, text)
+    kind = missing if found is _Missing else found
+    return kind(_sentence(about, _summary(error, text, kind), _HINTS.get(_errno(error, text), "")))
+
+
+@contextmanager
+def translated(about: str, *, missing: ErrorClass = TableNotFoundError) -> Iterator[None]:
+    """Run a block in which whatever fails leaves as one of the spec's errors, raised from its cause."""
+    try:
+        yield
+    except LanceNamespaceError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise  # KeyboardInterrupt and its like; a panic of the Rust side is an ordinary failure to the caller.
+        raise translate(error, about=about, missing=missing) from error
+
+
+def _classify(error: BaseException, text: str) -> ErrorClass:
+    names = [base.__name__ for base in type(error).__mro__]
+    if "CommitConflictError" in names:
+        return ConcurrentModificationError
+    return (
+        _by_pattern(_MESSAGES, (text,), re.search)
+        or _STATUSES.get(_status(error, text))
+        or _ERRNOS.get(_errno(error, text))
+        or _by_pattern(_CLASS_NAMES, names, re.fullmatch)
+        or InternalError
+    )
+
+
+def _by_pattern(rows: Rows, texts: Sequence[str], matches: Callable[[str, str], object]) -> ErrorClass | None:
+    return next((kind for pattern, kind in rows if any(matches(pattern, text) for text in texts)), None)
+
+
+def _status(error: BaseException, text: str) -> int:
+    """The HTTP status an SDK's error carries in one of the usual places, or that its text mentions; 0 if none."""
+    response = getattr(error, "response", None)
+    mentioned = re.search(r"\bstatus(?: code)?:? (\d{3})\b", text)
+    candidates = [
+        *(getattr(error, name, None) for name in ("status_code", "status", "code")),
+        *(getattr(response, name, None) for name in ("status_code", "status")),
+        response.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(response, Mapping) else None,
+        int(mentioned.group(1)) if mentioned else None,
+    ]
+    return next((int(c) for c in candidates if isinstance(c, int) and c in _STATUSES), 0)
+
+
+def _errno(error: BaseException, text: str) -> int:
+    """The ``errno`` of an OSError, or the one that a Rust message quotes as ``(os error 28)``; 0 if none."""
+    own = getattr(error, "errno", None)
+    quoted = re.search(r"\(os error (\d+)\)", text)
+    return own if isinstance(own, int) else int(quoted.group(1)) if quoted else 0
+
+
+def _text(error: BaseException) -> str:
+    """The message without KeyError's quotes and without leading white space."""
+    only = error.args[0] if len(error.args) == 1 else None
+    return (only if isinstance(only, str) else str(error)).strip()
+
+
+def _summary(error: BaseException, text: str, kind: ErrorClass) -> str:
+    """One line fit for a log and a person: no Rust locations, no schema dumps, no secrets."""
+    text = _SCHEMA_DUMP.sub("", _RUST_LOCATION.sub("", text))
+    line = redact(_NOISE.sub("", text.partition("\n")[0]).strip())
+    if len(line) > _LONGEST:
+        line = line[: _LONGEST - 1] + "…"
+    speaks_for_itself = type(error) in (OSError, ValueError, RuntimeError) and kind is not InternalError
+    return line if line and speaks_for_itself else f"{type(error).__name__}: {line}".removesuffix(": ")
+
+
+def redact(text: str) -> str:
+    """The text without what may be a secret: user info and query of URLs (signatures, SAS tokens), and named keys."""
+    return _SECRET.sub(r"\1***", _URL.sub(_redact_url, text))
+
+
+def _redact_url(match: re.Match[str]) -> str:
+    scheme, user, rest, query = match.groups(default="")
+    # In Azure's URLs the part before the @ is the container, unless it has a password.
+    kept = user if scheme.lower() in _AZURE and ":" not in user else ""
+    return f"{scheme}{kept}{rest}{'?***' if query else ''}"
+
+
+def _is_validation_error(error: BaseException) -> bool:
+    return type(error).__name__ == "ValidationError" and type(error).__module__.startswith("pydantic")
+
+
+def _fields(error: Any) -> str:
+    """One line per refused field of a pydantic model, without the values, which may be secret."""
+    rows = [(".".join(map(str, row["loc"])) or "request", row["msg"]) for row in error.errors(include_url=False)]
+    return "the request is not valid:" + "".join(f"\n  {where}: {message}" for where, message in rows)
+
+
+def _sentence(about: str, what: str, hint: str = "") -> str:
+    return (f"{about}: " if about else "") + what + (f" ({hint})" if hint else "")

@@ -1,0 +1,134 @@
+"""The hook surface, on one page: everything a plugin can implement.
+
+A plugin is an object whose methods are marked with :data:`hookimpl`; it names only the arguments it needs. There are
+four kinds of plugins, each found in an entry-point group of its own (:mod:`lancespace.registry`):
+
+===========  ========================  ==================================================================
+kind         entry-point group         implements
+===========  ========================  ==================================================================
+backend      ``lancespace.backends``   operation hooks, connection hooks
+storage      ``lancespace.storage``    storage hooks; the entry point's name is the URL scheme
+engine       ``lancespace.engines``    job hooks
+wrapper      ``lancespace.wrappers``   ``hookimpl(wrapper=True)`` around any hook of this page
+===========  ========================  ==================================================================
+
+Every connection has a plugin manager of its own, so two connections never see each other's plugins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from lancespace.operations import OPERATIONS, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from fsspec import AbstractFileSystem
+    from pydantic import BaseModel
+
+    from lancespace.arrow import ArrowData
+    from lancespace.engines import Job, JobStatus
+    from lancespace.storage import Credentials
+
+hookspec = pluggy.HookspecMarker("lancespace")
+hookimpl = pluggy.HookimplMarker("lancespace")
+"""Marks a method as the implementation of the hook of the same name (or of ``specname=``)."""
+
+
+def _operation_spec(operation: Operation) -> Callable[..., Any]:
+    """The hookspec of one row of the table; its signature is what plugins are checked against."""
+
+    def with_request(request: BaseModel) -> Any: ...
+
+    def with_request_and_data(request: BaseModel, data: ArrowData) -> Any: ...
+
+    spec = with_request_and_data if operation.takes_data else with_request
+    spec.__name__ = operation.name
+    spec.__doc__ = f"{operation.operation_id}: takes {operation.request}, answers {operation.response}."
+    return hookspec(firstresult=True)(spec)
+
+
+class OperationHooks:
+    """One hook per row of the table of operations; the first answer that is not None counts.
+
+    A backend implements those it supports. What it lacks is answered with ``UnsupportedOperationError`` and left out of
+    ``capabilities()``, without a line of code. ``request`` is the row's request model with a validated ``id``;
+    ``data`` is the Arrow data of operations that take some. The answer is the row's response model; ``query_table`` may
+    answer a ``pyarrow.RecordBatchReader`` to stream, and the plan operations answer a ``str``.
+    """
+
+
+for _row in OPERATIONS.values():
+    setattr(OperationHooks, _row.name, staticmethod(_operation_spec(_row)))
+
+
+class ConnectionHooks:
+    """The life of a connection."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def namespace_id() -> str:  # type: ignore[empty-body]
+        """A readable, stable identity without secrets, e.g. ``dir(root=/data)``; equal for equal connections."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def supported_operations() -> Collection[str]:  # type: ignore[empty-body]
+        """Narrow ``capabilities()`` to these names, for a backend that only knows at run time (a remote server's)."""
+
+    @staticmethod
+    @hookspec
+    def close() -> None:
+        """Give back what the plugin holds; called once, when the namespace is closed."""
+
+
+class StorageHooks:
+    """What a storage plugin answers for the locations of its URL schemes.
+
+    ``options`` are the ``storage.*`` properties without the prefix, in any spelling the plugin's table knows.
+    """
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def storage_options(location: str, options: Mapping[str, str]) -> dict[str, str]:  # type: ignore[empty-body]
+        """The options in the spelling that pylance's object store takes."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def filesystem(location: str, options: Mapping[str, str]) -> AbstractFileSystem:
+        """The fsspec file system for listing, markers and deletes."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def put_if_absent(filesystem: AbstractFileSystem, path: str, data: bytes) -> bool:  # type: ignore[empty-body]
+        """Write ``path`` unless it exists, atomically; False if it does. Must be a true condition of the store."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def vend_credentials(location: str, options: Mapping[str, str], permission: str) -> Credentials:  # type: ignore[empty-body]
+        """Temporary credentials for this prefix only; ``permission`` is ``read``, ``write`` or ``admin``."""
+
+
+class JobHooks:
+    """What an engine plugin does with long work."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def submit_job(job: Job) -> str:  # type: ignore[empty-body]
+        """Start the job and return its id at once."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def describe_job(job_id: str) -> JobStatus:  # type: ignore[empty-body]
+        """How the job is doing; None for an id the engine does not know."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def cancel_job(job_id: str) -> JobStatus:  # type: ignore[empty-body]
+        """Ask the job to stop at its next safe point; None for an id the engine does not know."""
+
+
+HOOK_GROUPS = (OperationHooks, ConnectionHooks, StorageHooks, JobHooks)
+"""All hook specifications, in the order of the docs."""

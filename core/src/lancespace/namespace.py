@@ -1,0 +1,155 @@
+"""The namespace that a user holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lance_namespace import InternalError, LanceNamespaceError, UnsupportedOperationError
+
+from lancespace import identifiers, requests
+from lancespace.arrow import ArrowData, to_ipc_file
+from lancespace.connection import Connection
+from lancespace.errors import translate, translated
+from lancespace.methods import OperationMethods
+from lancespace.models import model
+from lancespace.operations import OPERATIONS, Operation, Payload
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from lancespace.arrow import ArrowLike
+    from lancespace.identifiers import Identifier
+    from lancespace.requests import RequestLike
+    from lancespace.table import Table
+
+
+class Namespace(OperationMethods):
+    """A connected namespace: a ``lance_namespace.LanceNamespace`` whose operations are answered by plugins.
+
+    Every operation of the spec is a method. It takes the spec's request model, as the ecosystem passes it, or an identifier and
+    the request's fields as keywords::
+
+        ns.create_table("sales.orders", table, mode="overwrite")
+        ns.list_tables("sales", limit=10).tables
+
+    A namespace is safe to share between threads, and pickles by its name and properties: the other side connects anew.
+    """
+
+    def __init__(self, backend: str, properties: Mapping[str, str] | None = None) -> None:
+        self._backend = backend
+        self._properties = dict(properties or {})
+        self._connection = Connection(backend, self._properties)
+        self._hooks = self._connection.hooks
+        self._capabilities = self._find_capabilities()
+
+    def capabilities(self) -> frozenset[str]:
+        """The names of the operations this namespace answers; any other raises ``UnsupportedOperationError``."""
+        return self._capabilities
+
+    def namespace_id(self) -> str:
+        """A readable, stable identity without secrets, e.g. ``dir(root=/data)``."""
+        identity: str = self._hooks.namespace_id()
+        return identity
+
+    def table(self, identifier: Identifier) -> Table:
+        """A handle on one table; nothing is opened before it is used."""
+        from lancespace.table import Table
+
+        return Table(self, identifiers.parse(identifier))
+
+    def tables(self, identifier: Identifier = ()) -> Iterator[str]:
+        """All table names of a namespace, page by page as they are consumed."""
+        return self._walk(self.list_tables, identifier, "tables")
+
+    def namespaces(self, identifier: Identifier = ()) -> Iterator[str]:
+        """All child namespaces of a namespace, page by page as they are consumed."""
+        return self._walk(self.list_namespaces, identifier, "namespaces")
+
+    def close(self) -> None:
+        """Give back what the plugins hold; the namespace is not to be used afterwards."""
+        self._connection.close()
+
+    def __enter__(self) -> Namespace:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<lancespace {self.namespace_id()}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Namespace], tuple[Any, ...]]:
+        return _reconnect, (type(self), self._backend, self._properties)
+
+    def call(self, operation: Operation, request: RequestLike, data: ArrowLike = None, **fields: Any) -> Any:
+        """Answer one operation of the table; every method of the spec comes through here."""
+        checked = requests.build(operation, request, fields)
+        if operation.name not in self._capabilities:
+            raise UnsupportedOperationError(self._unsupported(operation))
+        hook = getattr(self._hooks, operation.name)
+        try:
+            answer = hook(request=checked, data=ArrowData(data)) if operation.takes_data else hook(request=checked)
+        except LanceNamespaceError:
+            raise
+        except Exception as error:
+            raise translate(error, about=_about(operation, checked)) from error
+        if answer is None:
+            raise InternalError(f"The backend {self._backend!r} gave no answer to {operation.name}.")
+        return answer
+
+    def _answer(self, operation: Operation, request: RequestLike, data: ArrowLike, fields: Mapping[str, Any]) -> Any:
+        """The answer in the form of the spec: streamed query results become the response model."""
+        answer = self.call(operation, request, data, **fields)
+        if operation.result is Payload.ARROW_FILE and not isinstance(answer, model(operation.response)):
+            with translated(operation.name):
+                return model(operation.response)(data=to_ipc_file(answer))
+        return answer
+
+    def _find_capabilities(self) -> frozenset[str]:
+        answered = {
+            name
+            for name in OPERATIONS
+            if any(not (impl.wrapper or impl.hookwrapper) for impl in getattr(self._hooks, name).get_hookimpls())
+        }
+        narrowed = self._hooks.supported_operations()
+        return frozenset(answered if narrowed is None else answered & set(narrowed))
+
+    def _unsupported(self, operation: Operation) -> str:
+        return f"The backend {self._backend!r} does not support {operation.name}; see capabilities() for what it does."
+
+    def _walk(self, listing: Callable[..., Any], identifier: Identifier, attribute: str) -> Iterator[str]:
+        token: str | None = None
+        while True:
+            page = listing(identifier, page_token=token)
+            yield from getattr(page, attribute)
+            if not page.page_token or page.page_token == token:
+                return
+            token = page.page_token
+
+
+def _about(operation: Operation, request: Any) -> str:
+    names = getattr(request, "id", None)
+    return f"{operation.name} {identifiers.join(names)!r}" if names else operation.name
+
+
+def _reconnect(kind: type[Namespace], backend: str, properties: Mapping[str, str]) -> Namespace:
+    """Unpickle: the same kind of namespace, connected anew."""
+    namespace = kind.__new__(kind)
+    Namespace.__init__(namespace, backend, properties)
+    return namespace
+
+
+def connect(backend: str, properties: Mapping[str, str] | None = None) -> Namespace:
+    """Connect to a namespace by the name of its backend, e.g. ``connect("dir", {"root": "/data"})``.
+
+    Property values are strings, as in every other Lance namespace client. Nothing is created or written: a directory that
+    does not exist yet, or may only be read, connects all the same.
+
+    Raises:
+        InvalidInputError: If the backend or a property is unknown or ill-typed; the message lists the known ones.
+        UnsupportedOperationError: If the backend is known but not installed; the message has the pip line.
+    """
+    return Namespace(backend, properties)

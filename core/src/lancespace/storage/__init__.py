@@ -1,0 +1,8 @@
+"""Storage: where tables live, reached through storage plugins chosen by URL scheme."""
+
+from __future__ import annotations
+
+from lancespace.storage.options import Option, OptionTable
+from lancespace.storage.store import Credentials, Storage, scheme_of
+
+__all__ = ["Credentials", "Option", "OptionTable", "Storage", "scheme_of"]

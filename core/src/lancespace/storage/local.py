@@ -1,0 +1,51 @@
+"""Local directories: plain paths and ``file://`` URLs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lancespace.hookspecs import hookimpl
+from lancespace.storage.options import OptionTable
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+OPTIONS = OptionTable("file", ())
+
+
+class LocalStorage:
+    """The storage plugin for the local file system; it needs no options and refuses any."""
+
+    @hookimpl
+    def storage_options(self, options: Mapping[str, str]) -> dict[str, str]:
+        """Nothing to tell pylance about a local path."""
+        return OPTIONS.for_lance(options)
+
+    @hookimpl
+    def filesystem(self, options: Mapping[str, str]) -> AbstractFileSystem:
+        """fsspec's local file system."""
+        from fsspec.implementations.local import LocalFileSystem
+
+        return LocalFileSystem(auto_mkdir=False, **OPTIONS.for_fsspec(options))
+
+    @hookimpl
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write beside the target, then link it into place: the link fails if the name is taken.
+
+        The file appears with its content or not at all, also if the process dies in between.
+        """
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".put-") as staged:
+            staged.write(data)
+            staged.flush()
+            os.fsync(staged.fileno())
+            try:
+                os.link(staged.name, target)
+            except FileExistsError:
+                return False
+        return True

@@ -1,0 +1,62 @@
+"""A handle on one table of a namespace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lancespace import identifiers
+from lancespace.arrow import from_ipc_file
+from lancespace.operations import OPERATIONS
+
+if TYPE_CHECKING:
+    import lance
+    import pyarrow as pa
+
+    from lancespace.namespace import Namespace
+
+
+class Table:
+    """A table by name: shorthands for what people do most, each one operation of the namespace.
+
+    The handle holds no snapshot; every call sees the table as it is then.
+    """
+
+    def __init__(self, namespace: Namespace, identifier: list[str]) -> None:
+        self.namespace = namespace
+        self.id = identifier
+
+    def __repr__(self) -> str:
+        return f"<table {identifiers.join(self.id)} of {self.namespace.namespace_id()}>"
+
+    def exists(self) -> bool:
+        """Whether the catalog has it, declared or with data."""
+        from lance_namespace import NamespaceNotFoundError, TableNotFoundError
+
+        try:
+            self.namespace.table_exists(self.id)
+        except (TableNotFoundError, NamespaceNotFoundError):
+            return False
+        return True
+
+    def count(self, predicate: str | None = None) -> int:
+        """How many rows there are, or match a filter."""
+        return self.namespace.count_table_rows(self.id, predicate=predicate).count or 0
+
+    def query(self, **fields: Any) -> pa.RecordBatchReader:
+        """Query the table and stream the result; the fields are those of ``QueryTableRequest``.
+
+        ``vector`` may be a plain list, ``columns`` a list of names or a dict of expressions, ``full_text_query`` a string. Without a
+        ``k``, all rows that match are answered.
+        """
+        answer = self.namespace.call(OPERATIONS["query_table"], self.id, **fields)
+        return from_ipc_file(answer.data) if hasattr(answer, "data") else answer
+
+    def to_arrow(self, **fields: Any) -> pa.Table:
+        """The result of :meth:`query`, whole and in memory."""
+        return self.query(**fields).read_all()
+
+    def dataset(self) -> lance.LanceDataset:
+        """The table opened with the Lance SDK; commits go through the namespace where it manages versions."""
+        import lance
+
+        return lance.dataset(namespace_client=self.namespace, table_id=self.id)

@@ -1,0 +1,83 @@
+"""Stable pagination: one helper for every listing.
+
+A page token encodes the last key that was handed out, not a position. So names that appear or vanish between two pages
+can neither repeat nor hide any other, and a token stays good for as long as the listing has an order.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from lance_namespace import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Item = TypeVar("Item")
+Key = TypeVar("Key", str, int)
+
+_FORMAT = "1"
+
+
+def paginate(names: Iterable[str], page_token: str | None, limit: int | None) -> tuple[list[str], str | None]:
+    """One page of names that come sorted, and the token of the next page (None after the last)."""
+    return page(names, lambda name: name, page_token, limit)
+
+
+def page(
+    items: Iterable[Item],
+    key: Callable[[Item], Key],
+    page_token: str | None,
+    limit: int | None,
+    *,
+    descending: bool = False,
+) -> tuple[list[Item], str | None]:
+    """One page of items that come sorted by a unique key, and the token of the next page (None after the last).
+
+    Raises:
+        InvalidInputError: The limit is not positive, or the token is not one of this listing.
+    """
+    if limit is not None and limit <= 0:
+        raise InvalidInputError(f"limit must be at least 1, not {limit}; leave it out to get everything")
+    rest = iter(items)
+    if page_token:
+        last = _decode(page_token)
+        rest = (item for item in rest if _is_after(key(item), last, page_token, descending=descending))
+    if limit is None:
+        return list(rest), None
+    found = list(islice(rest, limit + 1))
+    shown = found[:limit]
+    return shown, _encode(key(shown[-1])) if len(found) > limit else None
+
+
+def _is_after(key: str | int, last: str | int, token: str, *, descending: bool) -> bool:
+    if isinstance(key, str) and isinstance(last, str):
+        return key < last if descending else key > last
+    if isinstance(key, int) and isinstance(last, int):
+        return key < last if descending else key > last
+    raise _foreign(token)
+
+
+def _encode(key: str | int) -> str:
+    return base64.urlsafe_b64encode(json.dumps([_FORMAT, key]).encode()).decode().rstrip("=")
+
+
+def _decode(token: str) -> str | int:
+    try:
+        decoded = json.loads(base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise _foreign(token) from error
+    match decoded:
+        case [str(tag), (str() | int()) as last] if tag == _FORMAT and not isinstance(last, bool):
+            return last
+    raise _foreign(token)
+
+
+def _foreign(token: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"page_token {token[:40]!r} is not one that this listing gave out; leave it out to start from the first page"
+    )
