@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 # A folder joins the workspace by having a pyproject.toml.
 PYPROJECTS := $(wildcard core/pyproject.toml plugins/*/pyproject.toml plugins/storage/*/pyproject.toml examples/*/pyproject.toml)
 TYPED := $(dir $(wildcard core/src/*/__init__.py plugins/*/src/*/__init__.py plugins/storage/*/src/*/__init__.py)) \
-	$(wildcard core/tests plugins/*/tests plugins/storage/*/tests tests tools benchmarks examples)
+	$(wildcard core/tests plugins/*/tests plugins/storage/*/tests tests tools benchmarks examples/*.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test lint bench docs wheels lock clean

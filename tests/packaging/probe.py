@@ -28,7 +28,7 @@ def probe(action: str, backend: str, properties: dict[str, str]) -> dict[str, An
         return {"error": str(error)}
     if action == "list":
         return {"tables": namespace.list_tables(ListTablesRequest(id=[])).tables}
-    return {"connected": isinstance(namespace.namespace_id(), str)}
+    return {"connected": namespace.namespace_id()}
 
 
 if __name__ == "__main__":

@@ -82,13 +82,14 @@ def _to_reader(source: ArrowLike) -> pa.RecordBatchReader:
         return pa.ipc.open_stream(pa.py_buffer(source))
     if isinstance(source, pa.Table):
         return source.to_reader()
+    if type(source).__module__.partition(".")[0] == "pandas":
+        # Before the C stream, which would bring the index along as a column.
+        return pa.Table.from_pandas(source, preserve_index=False).to_reader()
     if hasattr(source, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(source)
     if hasattr(source, "__arrow_c_array__"):
         batch = pa.record_batch(source)
         return pa.RecordBatchReader.from_batches(batch.schema, [batch])
-    if type(source).__module__.startswith("pandas."):
-        return pa.Table.from_pandas(source, preserve_index=False).to_reader()
     if isinstance(source, list) and source and all(isinstance(row, dict) for row in source):
         return pa.Table.from_pylist(source).to_reader()
     raise InvalidInputError(

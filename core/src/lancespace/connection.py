@@ -10,6 +10,7 @@ import pluggy
 from lance_namespace import InternalError
 
 from lancespace import registry, tracing
+from lancespace.errors import translated
 from lancespace.hookspecs import HOOK_GROUPS
 from lancespace.properties import Property, Settings, redact_url
 
@@ -30,18 +31,21 @@ class Connection:
 
     def __init__(self, backend_name: str, properties: Mapping[str, str]) -> None:
         self._loading = threading.Lock()
+        self._is_closed = False
+        self._wrappers: dict[str, object] = {}
         self._storages: dict[str, pluggy.PluginManager] = {}
         self._manager = _manager()
         backend_class = registry.find(registry.BACKENDS, backend_name).load()
-        wrapper_classes = self._wrapper_classes(properties)
+        wrapper_classes = _wrapper_classes(backend_name, properties)
         declared = [WRAPPERS_PROPERTY, ENGINE_PROPERTY, *backend_class.properties]
         for name, wrapper_class in wrapper_classes.items():
             declared += [replace(prop, name=f"{name}.{prop.name}") for prop in wrapper_class.properties]
         self.settings = Settings(declared, properties, owner=backend_name)
-        _register(self._manager, backend_class(self), backend_name)
-        self._wrappers = {name: wrapper_class(self) for name, wrapper_class in reversed(wrapper_classes.items())}
-        for name, wrapper in self._wrappers.items():
-            _register(self._manager, wrapper, name)
+        with translated(f"connect to {backend_name!r}"):
+            backend = backend_class(self)
+            self._wrappers = {name: wrapper_class(self) for name, wrapper_class in reversed(wrapper_classes.items())}
+        _register(self._manager, backend, backend_name)
+        self._register_wrappers(self._manager)
 
     @property
     def hooks(self) -> pluggy.HookRelay:
@@ -72,23 +76,33 @@ class Connection:
                 _register(self._manager, registry.find(registry.ENGINES, name).load()(self), f"engine:{name}")
 
     def close(self) -> None:
-        """Let every plugin give back what it holds."""
-        self.hooks.close()
+        """Let every plugin give back what it holds; a second time, nothing happens."""
+        with self._loading:
+            was_closed, self._is_closed = self._is_closed, True
+        if not was_closed:
+            self.hooks.close()
 
     def _storage_manager(self, plugin: registry.Plugin) -> pluggy.PluginManager:
         """Hooks that only this plugin answers, and the connection's wrappers: a location has one storage."""
         manager = _manager()
         _register(manager, plugin.load()(), f"storage:{plugin.name}")
-        for name, wrapper in self._wrappers.items():
-            _register(manager, wrapper, name)
+        self._register_wrappers(manager)
         return manager
+
+    def _register_wrappers(self, manager: pluggy.PluginManager) -> None:
+        for name, wrapper in self._wrappers.items():
+            _register(manager, wrapper, f"wrapper:{name}")
 
     def _storage_properties(self) -> dict[str, str]:
         return self.settings.family("storage.") if self.settings.declares("storage.") else {}
 
-    def _wrapper_classes(self, properties: Mapping[str, str]) -> dict[str, Any]:
-        names = [name.strip() for name in properties.get(WRAPPERS_PROPERTY.name, "").split(",") if name.strip()]
-        return {name: registry.find(registry.WRAPPERS, name).load() for name in names}
+
+def _wrapper_classes(backend_name: str, properties: Mapping[str, str]) -> dict[str, Any]:
+    """The wrappers that are asked for; they are known before all else is checked, since they declare properties too."""
+    given = {name: value for name, value in properties.items() if name == WRAPPERS_PROPERTY.name}
+    listed: str = Settings([WRAPPERS_PROPERTY], given, owner=backend_name)[WRAPPERS_PROPERTY.name] or ""
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    return {name: registry.find(registry.WRAPPERS, name).load() for name in names}
 
 
 def _manager() -> pluggy.PluginManager:

@@ -51,6 +51,7 @@ _MESSAGES: Rows = (
     (r"Ref not found error: tag", TableTagNotFoundError),
     (r"Ref not found error: [Bb]ranch|^Not found: \S*/tree/\S+/_versions", TableBranchNotFoundError),
     (r"Ref conflict error: tag", TableTagAlreadyExistsError),
+    (r"Ref conflict error: [Bb]ranch .* is referenced", InvalidTableStateError),
     # pylance answers an internal error when the branch to be created is already there.
     (r"Ref conflict error: [Bb]ranch|Clone operation should not enter", TableBranchAlreadyExistsError),
     (r"^Ref is invalid", InvalidInputError),
@@ -61,7 +62,8 @@ _MESSAGES: Rows = (
     (r"^Dataset at path .* was not found", TableNotFoundError),
     (r"Not found: \S*/(data|_deletions|_indices)/", InvalidTableStateError),
     (r"does not have sufficient data|file size is too small|Invalid range .* for object", InvalidTableStateError),
-    (r"No field named|not found in schema|[Cc]olumn .* does not exist", TableColumnNotFoundError),
+    (r"index\(es\) attached", InvalidTableStateError),
+    (r"No field named|not found in schema|[Cc]olumn .* does not exist|^Field '.*' not found", TableColumnNotFoundError),
     (r"FTS field path .* does not exist|Embedding column .* is not in", TableColumnNotFoundError),
     (
         r"different schema|non-nullable|Duplicate field name|reserved name|Cannot cast column",
@@ -69,9 +71,10 @@ _MESSAGES: Rows = (
     ),
     (r"Unsupported data type|Column .* already exists|Cannot drop all columns", TableSchemaValidationError),
     (r"^LanceError\(Schema\)", TableSchemaValidationError),
-    (r"^Invalid user input|^Invalid argument error|GeoArrow|Cast error|[Cc]olumn .* must be", InvalidInputError),
-    (r"Nearest-K must be|does not match index column size|^Metric .* not supported", InvalidInputError),
-    (r"must be non-negative", InvalidInputError),
+    (r"^Invalid user input|^Invalid argument error|Cast error|Divide by zero|[Oo]verflow happened", InvalidInputError),
+    (r"does not match index column size|^Metric .* not supported|num_bits .* not supported", InvalidInputError),
+    (r"can't set tokenizer|GeoArrow|WKT error|\bmust (be|have)\b", InvalidInputError),
+    (r"^Not supported", UnsupportedOperationError),
     # Codes of services that say more than the HTTP status they travel with: SlowDown is a 503, ExpiredToken a 403.
     (r"Slow ?Down|Throttl|TooManyRequests|RequestLimitExceeded|ServerBusy|rateLimitExceeded", ThrottlingError),
     (r"ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|AuthenticationFailed", UnauthenticatedError),
@@ -121,16 +124,17 @@ _HINTS: Mapping[int, str] = {
 }
 
 _RUST_LOCATION = re.compile(r",?(?: location:)? [\w./@+~-]*\.rs:\d+(?::\d+)?")
-_NOISE = re.compile(r"^(?:(?:LanceError\(\w+\)|External error|Invalid user input|Generic [\w/]+ error): )+")
+_NOISE = re.compile(r"^(?:(?:LanceError\(\w+\)|Invalid user input|Generic [\w/]+ error): )+")
 _SCHEMA_DUMP = re.compile(r"(?: in schema|:)?:?\s*Schema \{.*", re.DOTALL)
-_URL = re.compile(r"([a-z][a-z0-9+.-]*://)([^\s/'\"<>]*@)?([^\s?#'\"<>]*)([?#][^\s'\"<>]*)?", re.IGNORECASE)
+_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,30}://)([^\s/'\"<>]*@)?([^\s?#'\"<>]*)([?#][^\s'\"<>]*)?", re.IGNORECASE)
 _SECRET = re.compile(
-    r"([\w.-]*(?:secret|password|token|signature|credential|account_?key|api_?key)[\w-]*[\"']?\s*[=:]\s*"
+    r"((?:secret|password|token|signature|credential|account_?key|api_?key)[\w-]*[\"']?\s*[=:]\s*"
     r"|\bsig=|\bbearer )[^\s,;&]+",
     re.IGNORECASE,
 )
 _AZURE = ("abfs://", "abfss://", "wasb://", "wasbs://")
 _LONGEST = 400
+_RELAYED = "External error: "
 
 
 def translate(
@@ -170,6 +174,8 @@ def _classify(error: BaseException, text: str) -> ErrorClass:
     names = [base.__name__ for base in type(error).__mro__]
     if "CommitConflictError" in names:
         return ConcurrentModificationError
+    if str(error).startswith(_RELAYED):
+        names = []  # pyarrow only passes on what a Lance stream raised: its own class says nothing.
     return (
         _by_pattern(_MESSAGES, (text,), re.search)
         or _STATUSES.get(_status(error, text))
@@ -204,9 +210,9 @@ def _errno(error: BaseException, text: str) -> int:
 
 
 def _text(error: BaseException) -> str:
-    """The message without KeyError's quotes and without leading white space."""
-    only = error.args[0] if len(error.args) == 1 else None
-    return (only if isinstance(only, str) else str(error)).strip()
+    """The message without what Python or pyarrow put around it (KeyError's quotes, the marks of a relayed error)."""
+    pieces = error.args if error.args and all(isinstance(arg, str) for arg in error.args) else (str(error),)
+    return "".join(pieces).strip().removeprefix(_RELAYED)
 
 
 def _summary(error: BaseException, text: str, kind: ErrorClass) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections.abc import Sequence
-from typing import Union
+from typing import NoReturn, Union
 
 DELIMITER = "$"
 """Joins the names of an identifier in catalogs and REST routes; it is therefore not allowed inside a name."""
@@ -39,11 +39,7 @@ def parse(identifier: Identifier) -> list[str]:
     Raises:
         InvalidInputError: If a name is not allowed; the message says which and why.
     """
-    if isinstance(identifier, str):
-        names = tuple(identifier.split(".")) if identifier else ()
-    else:
-        names = tuple(identifier)
-    return list(validate(names))
+    return list(validate(_names(identifier)))
 
 
 def join(names: Sequence[str]) -> str:
@@ -71,10 +67,19 @@ def validate(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _why_not(name: object) -> str | None:
+def _names(identifier: object) -> tuple[str, ...]:
+    if isinstance(identifier, str):
+        return tuple(identifier.split(".")) if identifier else ()
+    if not isinstance(identifier, Sequence):
+        _refuse((identifier,), f"it must be a string or a list of names, not {type(identifier).__name__}")
+    for name in identifier:
+        if not isinstance(name, str):
+            _refuse(identifier, f"every name must be a string, not {type(name).__name__}")
+    return tuple(identifier)
+
+
+def _why_not(name: str) -> str | None:
     """Why ``name`` cannot be part of an identifier, or None if it can."""
-    if not isinstance(name, str):
-        return f"every name must be a string, not {type(name).__name__}"
     if not name:
         return "it has an empty name"
     if name in {".", ".."}:
@@ -88,7 +93,7 @@ def _why_not(name: object) -> str | None:
     return None
 
 
-def _refuse(names: tuple[object, ...], reason: str) -> None:
+def _refuse(names: Sequence[object], reason: str) -> NoReturn:
     from lance_namespace import InvalidInputError
 
     shown = repr(list(names))

@@ -116,18 +116,19 @@ def redact_url(text: str) -> str:
 
 def _string(name: str, value: object, owner: str) -> str:
     if not isinstance(value, str):
-        _refuse(f"{owner}: the property {name!r} must be a string, not {type(value).__name__}: write {str(value)!r}")
+        _refuse(f"{owner}: the property {name!r} must be a string, not {type(value).__name__}: put it in quotes")
     return value
 
 
 def _typed(prop: Property, value: object, owner: str) -> str | bool | int | float:
     text = _string(prop.name, value, owner) if prop.type is str else _text_of(value)
+    shown = "***" if prop.secret else repr(text)
     if prop.choices and text not in prop.choices:
-        _refuse(f"{owner}: the property {prop.name!r} must be one of {', '.join(prop.choices)}, not {text!r}")
+        _refuse(f"{owner}: the property {prop.name!r} must be one of {', '.join(prop.choices)}, not {shown}")
     try:
         return _boolean(text) if prop.type is bool else prop.type(text)
     except ValueError:
-        _refuse(f"{owner}: the property {prop.name!r} must be {_EXPECTED[prop.type]}, not {text!r}")
+        _refuse(f"{owner}: the property {prop.name!r} must be {_EXPECTED[prop.type]}, not {shown}")
 
 
 def _text_of(value: object) -> str:

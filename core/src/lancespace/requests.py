@@ -38,8 +38,7 @@ def build(operation: Operation, request: RequestLike, fields: Mapping[str, Any])
     elif isinstance(request, Mapping):
         checked = _from_fields(operation, expected, {**request, **fields})
     else:
-        identifier = {} if request is None else {"id": identifiers.parse(request)}
-        checked = _from_fields(operation, expected, {**identifier, **fields})
+        checked = _from_fields(operation, expected, {**_identifier(operation, request, fields), **fields})
     _check_identifier(operation, checked)
     return checked
 
@@ -58,6 +57,18 @@ def _from_model(
             f"{operation.name} takes a {expected.__name__}, not a {type(request).__name__} with {', '.join(sorted(foreign))}."
         )
     return _from_fields(operation, expected, given)
+
+
+def _identifier(
+    operation: Operation, request: identifiers.Identifier | None, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    if request is None:
+        return {}
+    if "id" in fields:
+        raise InvalidInputError(
+            f"{operation.name}: the identifier is given twice, as {request!r} and as 'id': keep one."
+        )
+    return {"id": identifiers.parse(request)}
 
 
 def _from_fields(operation: Operation, expected: type[BaseModel], fields: Mapping[str, Any]) -> BaseModel:
@@ -90,7 +101,7 @@ def _coerced_query(values: dict[str, Any]) -> dict[str, Any]:
     if _is_sequence(vector):
         nested = len(vector) > 0 and _is_sequence(vector[0])
         values["vector"] = {"multi_vector": [list(v) for v in vector]} if nested else {"single_vector": list(vector)}
-    columns = values.get("columns")
+    columns: Any = values.get("columns")
     if _is_sequence(columns):
         values["columns"] = {"column_names": list(columns)}
     elif isinstance(columns, Mapping) and not {"column_names", "column_aliases"} & columns.keys():
@@ -114,4 +125,3 @@ def _check_identifier(operation: Operation, request: BaseModel) -> None:
         raise InvalidInputError(
             f"{operation.name} needs the identifier of a {operation.subject.value}, e.g. ['sales', 'orders'] or 'sales.orders'."
         )
-

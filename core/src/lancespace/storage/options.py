@@ -1,35 +1,87 @@
 """Storage options: one table per store, in every spelling users know.
 
 Lance, object_store, fsspec and the vendors' SDKs each spell the same setting differently (``region``, ``aws_region``,
-``AWS_REGION``, ``region_name``). A storage plugin writes one :class:`OptionTable`; the options for pylance and the arguments for
-fsspec are both made from it, so that a setting reaches every path to the store or is refused, and is never silently dropped.
+``AWS_REGION``, ``region_name``). A storage plugin writes one :class:`OptionTable`; the options for pylance and the
+arguments for fsspec are both made from it, so that a setting reaches every path to the store or is refused, and is
+never silently dropped.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lance_namespace import InvalidInputError
+
+from lancespace.storage import values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
 
 @dataclass(frozen=True)
 class Option:
-    """One setting of a store."""
+    """One setting of a store: a row of the table.
+
+    Its names in pylance and in fsspec are spellings too, unless another row claims them.
+    """
 
     name: str
     """Our name for it; it is a spelling too."""
     spellings: tuple[str, ...] = ()
     """Other names users know, compared without regard to case."""
-    lance: str | None = None
-    """pylance's name, or None if the setting does not concern it."""
+    lance: str | tuple[str, ...] | None = None
+    """pylance's name (or names, where one is not enough), or None if the setting does not concern it.
+
+    It must be the name under which pylance files what it finds in the environment: only then does a given option win.
+    """
     fsspec: str | None = None
     """fsspec's argument, dotted where nested (``client_kwargs.region_name``), or None if it does not concern it."""
-    type: type[str | bool | int | float] = str
-    """What fsspec's argument wants; pylance takes strings."""
+    type: Callable[[str], Any] = str
+    """Reads the text that was given: ``str``, one of :mod:`lancespace.storage.values`, or one like those."""
+    fsspec_value: Callable[[Any], Any] = values.for_fsspec
+    """What fsspec is told; None leaves the argument out."""
     secret: bool = False
+    """Found in the environment, a secret stays there: pylance reads it itself, and no table's options hand it out."""
+    environment: tuple[str, ...] = ()
+    """Variables that set the option where it is not given; the first that is set counts."""
+    group: str = ""
+    """Options of a group come from one place: if one is given, what is not may not come from the environment."""
+    needs: tuple[str, ...] = ()
+    """Options without which this one says nothing."""
+    implies: Callable[[Any], Mapping[str, str]] | None = None
+    """Options that follow from the value; an option without names of its own only stands for these."""
+    note: str = ""
+    """Why only one of pylance and fsspec is told."""
+    refused: str = ""
+    """Why the option is not taken and what to do instead; follows "option 'x' "."""
+
+    @property
+    def lance_names(self) -> tuple[str, ...]:
+        """The names in pylance, however many."""
+        return (self.lance,) if isinstance(self.lance, str) else self.lance or ()
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What an option was set to, and by what. Its value is not shown: it may be a secret."""
+
+    option: Option
+    value: Any = field(repr=False)
+    source: str
+    """For messages: ``option 'aws_region'`` or ``environment variable AWS_REGION``."""
+    ambient: bool = False
+    """Whether it comes from the environment."""
+    implied: bool = False
+    """Whether it follows from another option."""
+
+    @property
+    def for_lance(self) -> tuple[str, ...]:
+        """The names under which pylance is told."""
+        stays = self.ambient and self.option.secret and not self.implied
+        return () if stays else self.option.lance_names
 
 
 class OptionTable:
@@ -40,56 +92,105 @@ class OptionTable:
         self.options = {option.name: option for option in options}
         self._by_spelling: dict[str, Option] = {}
         for option in self.options.values():
-            for spelling in (option.name, *option.spellings):
-                other = self._by_spelling.setdefault(spelling.lower(), option)
-                if other is not option:
-                    raise ValueError(f"{store}: {spelling!r} is claimed by both {other.name!r} and {option.name!r}")
-
-    def resolve(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The given options under our names.
-
-        Raises:
-            InvalidInputError: If an option is unknown, or given twice with different values.
-        """
-        found: dict[str, tuple[str, str]] = {}
-        for spelling, value in given.items():
-            option = self._by_spelling.get(spelling.lower()) or self._refuse(spelling)
-            earlier = found.setdefault(option.name, (spelling, value))
-            if earlier[1] != value:
-                raise InvalidInputError(
-                    f"The {self.store} option {option.name!r} is given twice with different values, "
-                    f"as {earlier[0]!r} and as {spelling!r}: keep one."
-                )
-        return {name: value for name, (_, value) in found.items()}
+            self._claim(option)
+        for option in self.options.values():
+            for name in filter(None, (*option.lance_names, option.fsspec)):
+                self._by_spelling.setdefault(name.lower(), option)
 
     def for_lance(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The options as pylance's object store takes them."""
-        resolved = self.resolve(given)
-        return {key: value for name, value in resolved.items() if (key := self.options[name].lance) is not None}
+        """The options as pylance's object store takes them.
+
+        Raises:
+            InvalidInputError: If an option is unknown, refused, ill-typed or incomplete, or contradicts another.
+        """
+        settings = self._settings(given).values()
+        return self._told(
+            (name, values.for_lance(setting.value), setting) for setting in settings for name in setting.for_lance
+        )
 
     def for_fsspec(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """The options as keyword arguments of the fsspec file system."""
+        """The options as keyword arguments of the fsspec file system; raises as :meth:`for_lance` does."""
+        settings = [setting for setting in self._settings(given).values() if setting.option.fsspec]
+        told = self._told((s.option.fsspec or "", s.option.fsspec_value(s.value), s) for s in settings)
         arguments: dict[str, Any] = {}
-        for name, value in self.resolve(given).items():
-            option = self.options[name]
-            if option.fsspec is not None:
-                _put(arguments, option.fsspec.split("."), self._typed(option, value))
+        for name, value in told.items():
+            _put(arguments, name.split("."), value)
         return arguments
 
-    def _typed(self, option: Option, value: str) -> Any:
-        if option.type is bool:
-            if value.lower() not in {"true", "false", "1", "0"}:
-                raise InvalidInputError(f"The {self.store} option {option.name!r} must be 'true' or 'false'.")
-            return value.lower() in {"true", "1"}
-        try:
-            return option.type(value)
-        except ValueError as error:
-            raise InvalidInputError(f"The {self.store} option {option.name!r} must be a number.") from error
+    def resolve(self, given: Mapping[str, str]) -> dict[str, Any]:
+        """The typed values under our names, the environment's among them; raises as :meth:`for_lance` does."""
+        return {name: setting.value for name, setting in self._settings(given).items()}
 
-    def _refuse(self, spelling: str) -> Option:
+    def _claim(self, option: Option) -> None:
+        reached = bool(option.lance_names) + bool(option.fsspec)
+        if reached == 1 and not option.note:
+            raise ValueError(f"{self.store}: only one of pylance and fsspec is told {option.name!r}; note why")
+        if not (reached or option.implies or option.refused):
+            raise ValueError(f"{self.store}: neither pylance nor fsspec is told {option.name!r}")
+        for spelling in (option.name, *option.spellings):
+            other = self._by_spelling.setdefault(spelling.lower(), option)
+            if other is not option:
+                raise ValueError(f"{self.store}: {spelling!r} is claimed by both {other.name!r} and {option.name!r}")
+
+    def _settings(self, given: Mapping[str, str]) -> dict[str, _Setting]:
+        found: dict[str, _Setting] = {}
+        for spelling, text in given.items():
+            option = self._by_spelling.get(spelling.lower()) or self._refuse_unknown(spelling)
+            if option.refused:
+                self._refuse(f"option {spelling!r} {option.refused}")
+            self._enter(found, option, text, f"option {spelling!r}")
+        for option in self.options.values():
+            self._enter_environment(found, option)
+        return {name: setting for name, setting in found.items() if self._is_complete(setting, found)}
+
+    def _enter(self, found: dict[str, _Setting], option: Option, text: str, source: str, **origin: bool) -> None:
+        try:
+            value = option.type(text)
+            implied = option.implies(value) if option.implies else {}
+        except ValueError as error:
+            raise InvalidInputError(f"{self.store} storage: {source} {error}.") from error
+        earlier = found.setdefault(option.name, _Setting(option, value, source, **origin))
+        if earlier.value != value:
+            self._refuse(f"{earlier.source} and {source} set {option.name!r} to different values: keep one")
+        for name, follows in implied.items():
+            self._enter(found, self.options[name], follows, source, **{**origin, "implied": True})
+
+    def _enter_environment(self, found: dict[str, _Setting], option: Option) -> None:
+        variable = next((name for name in option.environment if os.environ.get(name)), None)
+        if variable is None or option.name in found:
+            return
+        for setting in found.values():
+            if option.group and setting.option.group == option.group and not setting.ambient:
+                self._refuse(
+                    f"{setting.source} is given, but pylance or fsspec would mix it with the environment variable "
+                    f"{variable}: unset {variable}, or give {option.name!r} as an option too"
+                )
+        self._enter(found, option, os.environ[variable], f"environment variable {variable}", ambient=True)
+
+    def _is_complete(self, setting: _Setting, found: Mapping[str, _Setting]) -> bool:
+        """A variable that says nothing by itself is not meant for us; an option that says nothing is a mistake."""
+        missing = [name for name in setting.option.needs if name not in found]
+        if missing and not setting.ambient:
+            self._refuse(f"{setting.source} needs {' and '.join(map(repr, missing))} too")
+        return not missing
+
+    def _told(self, rows: Iterable[tuple[str, Any, _Setting]]) -> dict[str, Any]:
+        told: dict[str, tuple[Any, _Setting]] = {}
+        for name, value, setting in rows:
+            if value is None:
+                continue
+            earlier, teller = told.setdefault(name, (value, setting))
+            if earlier != value:
+                self._refuse(f"{teller.source} and {setting.source} exclude each other: keep one")
+        return {name: value for name, (value, _) in told.items()}
+
+    def _refuse(self, message: str) -> NoReturn:
+        raise InvalidInputError(f"{self.store} storage: {message}.")
+
+    def _refuse_unknown(self, spelling: str) -> NoReturn:
         near = difflib.get_close_matches(spelling.lower(), self._by_spelling, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        known = ", ".join(sorted(self.options)) or "none"
+        known = ", ".join(sorted(name for name, option in self.options.items() if not option.refused)) or "none"
         raise InvalidInputError(f"{self.store} storage has no option {spelling!r}.{hint} Known: {known}.")
 
 

@@ -47,7 +47,23 @@ class TableRef:
 
     def exists(self) -> bool:
         """Whether the table has data; a table that was only declared has none."""
-        return self._latest() is not None
+        return self.latest() is not None
+
+    def latest(self, branch: str | None = None) -> lance.LanceDataset | None:
+        """The latest version of a branch (default main), or None if the table was declared and has no data yet.
+
+        Raises:
+            TableBranchNotFoundError: It has no such branch.
+        """
+        if branch not in {None, MAIN_BRANCH}:
+            return self.open(branch=branch)
+        try:
+            return self._dataset()
+        except (ValueError, OSError) as error:
+            failure = translate(error, about=f"open table {self.name!r}")
+            if isinstance(failure, TableNotFoundError):
+                return None
+            raise failure from error
 
     def open(self, version: int | str | None = None, branch: str | None = None) -> lance.LanceDataset:
         """The dataset at a version number, at a tag (a string), or at the latest version of a branch (default main).
@@ -69,22 +85,12 @@ class TableRef:
         options = dict(self.storage_options)
         return lance.dataset(self.location, version=version, storage_options=options, session=_session())
 
-    def _latest(self) -> lance.LanceDataset | None:
-        """The latest version of the main branch, or None if there is no data at all."""
-        try:
-            return self._dataset()
-        except (ValueError, OSError) as error:
-            failure = translate(error, about=f"open table {self.name!r}")
-            if isinstance(failure, TableNotFoundError):
-                return None
-            raise failure from error
-
     def _why_not(self, error: Exception, version: int | str | None, branch: str | None) -> LanceNamespaceError:
         """Which of data, branch and version is missing: pylance only names a file that it did not find."""
         failure = translate(error, about=f"open table {self.name!r}")
         if not isinstance(failure, _NOT_THERE):
             return failure
-        latest = self._latest()
+        latest = self.latest()
         if latest is None:
             return InvalidTableStateError(
                 f"table {self.name!r} was declared but has no data yet: create it with create_table, "
@@ -126,6 +132,11 @@ class TableAccess:
         return self.locate(request).open(tag if tag is not None else version, branch)
 
 
+def name_of(request: BaseModel) -> str:
+    """The identifier of a request as a person writes it, for messages."""
+    return ".".join(getattr(request, "id", None) or [])
+
+
 def transaction_id(dataset: lance.LanceDataset) -> str | None:
     """The id of the transaction that made the version a dataset is at; None where an old version kept none."""
     transaction = dataset.read_transaction(dataset.version)
@@ -136,7 +147,7 @@ def transaction_id(dataset: lance.LanceDataset) -> str | None:
 def _session() -> lance.Session:
     """One cache of metadata and indexes for the process: an open takes a tenth of the time, a query a quarter.
 
-    Its entries are keyed by what never changes (a manifest's version and entity tag, an index's id), and every open asks
-    storage for the latest version, so a reader never sees less than what was committed before.
+    Its entries are keyed by what never changes (a manifest's version and entity tag, an index's id), and every open
+    asks storage for the latest version, so a reader never sees less than what was committed before.
     """
     return lance.Session()

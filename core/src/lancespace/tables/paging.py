@@ -28,6 +28,20 @@ def paginate(names: Iterable[str], page_token: str | None, limit: int | None) ->
     return page(names, lambda name: name, page_token, limit)
 
 
+def fetch_page(
+    fetch: Callable[[str | None, int | None], list[str]], page_token: str | None, limit: int | None
+) -> tuple[list[str], str | None]:
+    """Like :func:`paginate`, for a source that can itself answer so many names after a name."""
+    _check_limit(limit)
+    after = _decode(page_token) if page_token else None
+    if isinstance(after, int):
+        raise _foreign(str(page_token))
+    found = fetch(after, None if limit is None else limit + 1)
+    if limit is None or len(found) <= limit:
+        return found, None
+    return found[:limit], _encode(found[limit - 1])
+
+
 def page(
     items: Iterable[Item],
     key: Callable[[Item], Key],
@@ -41,8 +55,7 @@ def page(
     Raises:
         InvalidInputError: The limit is not positive, or the token is not one of this listing.
     """
-    if limit is not None and limit <= 0:
-        raise InvalidInputError(f"limit must be at least 1, not {limit}; leave it out to get everything")
+    _check_limit(limit)
     rest = iter(items)
     if page_token:
         last = _decode(page_token)
@@ -52,6 +65,11 @@ def page(
     found = list(islice(rest, limit + 1))
     shown = found[:limit]
     return shown, _encode(key(shown[-1])) if len(found) > limit else None
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and limit <= 0:
+        raise InvalidInputError(f"limit must be at least 1, not {limit}; leave it out to get everything")
 
 
 def _is_after(key: str | int, last: str | int, token: str, *, descending: bool) -> bool:

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lance_namespace import LanceNamespaceError
-
+from lancespace.errors import translate
 from lancespace.hookspecs import hookimpl
 from lancespace.operations import OPERATIONS, Operation
 from lancespace.properties import Property
@@ -47,7 +46,7 @@ class ObservingWrapper(OperationWrapper):
         try:
             return (yield)
         except BaseException as error:
-            outcome = error.code.name if isinstance(error, LanceNamespaceError) else type(error).__name__
+            outcome = translate(error).code.name if isinstance(error, Exception) else type(error).__name__
             raise
         finally:
             self.observe(operation, request, outcome, time.perf_counter() - started)

@@ -1,0 +1,173 @@
+"""Writing and counting rows."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import lance
+import pyarrow as pa
+from lance_namespace import (
+    ConcurrentModificationError,
+    CountTableRowsRequest,
+    CountTableRowsResponse,
+    CreateTableRequest,
+    DeleteFromTableRequest,
+    DeleteFromTableResponse,
+    InsertIntoTableRequest,
+    InsertIntoTableResponse,
+    InvalidInputError,
+    MergeInsertIntoTableRequest,
+    MergeInsertIntoTableResponse,
+    TableAlreadyExistsError,
+    TableColumnNotFoundError,
+    UnsupportedOperationError,
+    UpdateTableRequest,
+    UpdateTableResponse,
+)
+
+from lancespace.arrow import ArrowData
+from lancespace.backends.choices import INSERT_MODES, choose
+from lancespace.errors import translated
+from lancespace.hookspecs import hookimpl
+from lancespace.tables.access import TableAccess, TableRef, name_of
+from lancespace.tables.fields import field_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*", re.IGNORECASE)
+
+
+class DataOperations(TableAccess):
+    """insert, merge_insert, update, delete and count, on main or on a branch."""
+
+    if TYPE_CHECKING:
+        create_table: Callable[..., Any]
+
+    @hookimpl
+    def insert_into_table(self, request: InsertIntoTableRequest, data: ArrowData) -> InsertIntoTableResponse:
+        """Append rows, or replace all of them; the first rows of a declared table create it."""
+        mode = choose("mode", request.mode, INSERT_MODES).lower()
+        rows = _CountedRows(data.reader())
+        ref = self.locate(request)
+        with translated(f"insert into table {ref.name!r}"):
+            dataset = ref.latest(request.branch)
+            if dataset is None:
+                version = self._create(ref, rows)
+            else:
+                version = lance.write_dataset(rows.reader(), dataset, mode=mode).version
+        return InsertIntoTableResponse(num_inserted_rows=rows.count, version=version)
+
+    @hookimpl
+    def merge_insert_into_table(
+        self, request: MergeInsertIntoTableRequest, data: ArrowData
+    ) -> MergeInsertIntoTableResponse:
+        """Update, insert and delete rows by key, in one commit; into a declared table, all rows are inserted.
+
+        ``timeout`` limits how long a merge that lost to another writer is tried again.
+        """
+        if not request.on:
+            raise InvalidInputError("merge_insert_into_table needs 'on': the columns whose values identify a row")
+        rows = _CountedRows(data.reader())
+        ref = self.locate(request)
+        with translated(f"merge into table {ref.name!r}"):
+            dataset = ref.latest(request.branch)
+            if dataset is None:
+                _refuse_missing(request.on, rows.schema)
+                version = self._create(ref, rows)
+                return MergeInsertIntoTableResponse(num_inserted_rows=rows.count, version=version)
+            done = _merge(dataset, request).execute(rows.reader())
+        return MergeInsertIntoTableResponse(version=dataset.version, **done)
+
+    @hookimpl
+    def update_table(self, request: UpdateTableRequest) -> UpdateTableResponse:
+        """Set columns to the values of SQL expressions, where the predicate holds."""
+        updates = dict(request.updates)
+        if len(updates) != len(request.updates):
+            raise InvalidInputError("update_table: a column may be set only once in 'updates'")
+        if request.properties:
+            raise UnsupportedOperationError("update_table changes rows; it cannot change the properties of the table")
+        dataset = self.open(request)
+        with translated(f"update table {name_of(request)!r}"):
+            done = dataset.update(updates, where=request.predicate)
+        return UpdateTableResponse(updated_rows=done["num_rows_updated"], version=dataset.version)
+
+    @hookimpl
+    def delete_from_table(self, request: DeleteFromTableRequest) -> DeleteFromTableResponse:
+        """Delete the rows where the predicate holds."""
+        dataset = self.open(request)
+        with translated(f"delete rows of table {name_of(request)!r}"):
+            dataset.delete(request.predicate)
+        return DeleteFromTableResponse(version=dataset.version)
+
+    @hookimpl
+    def count_table_rows(self, request: CountTableRowsRequest) -> CountTableRowsResponse:
+        """Count the rows where the predicate holds, or all."""
+        dataset = self.open(request)
+        with translated(f"count the rows of table {name_of(request)!r}"):
+            return CountTableRowsResponse(count=dataset.count_rows(request.predicate))
+
+    def _create(self, ref: TableRef, rows: _CountedRows) -> int:
+        """Write the first version of a declared table, unless somebody else just did."""
+        try:
+            created = self.create_table(CreateTableRequest(id=list(ref.id)), ArrowData(rows.reader()))
+        except TableAlreadyExistsError as error:
+            raise ConcurrentModificationError(
+                f"table {ref.name!r} was created by somebody else at the same time: send the rows again"
+            ) from error
+        version: int = created.version
+        return version
+
+
+class _CountedRows:
+    """A reader that counts what passes: the answer needs the number, and the data may be read only once."""
+
+    def __init__(self, source: pa.RecordBatchReader) -> None:
+        self._source = source
+        self.schema = source.schema
+        self.count = 0
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._source:
+            self.count += batch.num_rows
+            yield batch
+
+
+def _refuse_missing(columns: list[str], schema: pa.Schema) -> None:
+    for column in columns:
+        if column not in schema.names:
+            raise TableColumnNotFoundError(
+                f"there is no column {column!r} to match on; there are {', '.join(schema.names)}"
+            )
+
+
+def _merge(dataset: lance.LanceDataset, request: MergeInsertIntoTableRequest) -> Any:
+    """The configured merge; a condition asks for its clause by itself, as the spec's flags default to false."""
+    for column in request.on or []:
+        field_at(dataset, column)
+    builder = dataset.merge_insert(request.on)
+    update_if, delete_if = request.when_matched_update_all_filt, request.when_not_matched_by_source_delete_filt
+    if request.when_matched_update_all or update_if is not None:
+        builder = builder.when_matched_update_all(update_if)
+    if request.when_not_matched_insert_all:
+        builder = builder.when_not_matched_insert_all()
+    if request.when_not_matched_by_source_delete or delete_if is not None:
+        builder = builder.when_not_matched_by_source_delete(delete_if)
+    if request.timeout is not None:
+        builder = builder.retry_timeout(_duration(request.timeout))
+    if request.use_index is not None:
+        builder = builder.use_index(request.use_index)
+    return builder
+
+
+def _duration(text: str) -> timedelta:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise InvalidInputError(f"timeout {text!r} is not a duration: write it as '500ms', '30s', '5m' or '1h'")
+    return timedelta(**{_UNITS[match.group(2).lower()]: float(match.group(1))})

@@ -1,0 +1,29 @@
+"""Finding fields by Lance field path (``a``, ``a.b``, ``a.`odd.name```)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lance_namespace import TableColumnNotFoundError
+
+if TYPE_CHECKING:
+    import lance
+    import pyarrow as pa
+
+
+def field_at(dataset: lance.LanceDataset, path: str) -> pa.Field:
+    """The field at a path.
+
+    Raises:
+        TableColumnNotFoundError: Naming the path and the columns there are.
+    """
+    found = dataset.lance_schema.field(path)
+    if found is None:
+        raise TableColumnNotFoundError(f"there is no column {path!r}; there are {', '.join(dataset.schema.names)}")
+    return found.to_arrow()
+
+
+def metadata_at(dataset: lance.LanceDataset, path: str) -> dict[str, str]:
+    """The metadata of the field at a path."""
+    metadata = field_at(dataset, path).metadata or {}
+    return {key.decode(): value.decode() for key, value in metadata.items()}

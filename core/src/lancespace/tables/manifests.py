@@ -1,0 +1,140 @@
+"""The manifests of a table: the files under ``_versions/`` that make its versions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from lance_namespace import InvalidInputError, TableVersion
+
+from lancespace.tables.access import MAIN_BRANCH
+
+if TYPE_CHECKING:
+    from lancespace.storage import Storage
+    from lancespace.tables.access import TableRef
+
+NAMING_SCHEMES = ("V2", "V1")
+
+_MAX = 2**64 - 1
+_V2_DIGITS = 20
+_NAME = re.compile(r"(\d+)\.manifest")
+_MODIFIED = ("mtime", "LastModified", "last_modified", "updated")
+_ETAGS = ("ETag", "etag", "e_tag")
+"""What the fsspec implementations call these in a listing."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One version's manifest, as storage lists it."""
+
+    version: int
+    name: str
+    size: int | None
+    modified_millis: int | None
+    e_tag: str | None
+
+    @property
+    def naming_scheme(self) -> str:
+        """V2 counts down with leading zeros, so that the latest version is listed first."""
+        return "V2" if len(PurePosixPath(self.name).stem) == _V2_DIGITS else "V1"
+
+
+class ManifestDirectory:
+    """The ``_versions`` directory of a table's branch, in one listing instead of a read per version."""
+
+    def __init__(self, ref: TableRef, branch: str | None, storage: Storage) -> None:
+        on_branch = "" if branch in {None, MAIN_BRANCH} else f"/tree/{branch}"
+        self._storage = storage
+        self._table = f"{storage.path(ref.location).rstrip('/')}{on_branch}"
+        self._store_table = f"{_store_path(ref.location)}{on_branch}"
+
+    def list(self) -> list[Manifest]:
+        """All manifests, oldest first; none if there is no such directory."""
+        filesystem, directory = self._storage.filesystem, f"{self._table}/_versions"
+        filesystem.invalidate_cache(directory)
+        try:
+            entries = filesystem.ls(directory, detail=True)
+        except FileNotFoundError:
+            return []
+        return sorted(filter(None, map(_manifest, entries)), key=lambda manifest: manifest.version)
+
+    def read(self, name: str) -> bytes:
+        """The content of a file under ``_versions``."""
+        content: bytes = self._storage.filesystem.cat_file(self.path(name))
+        return content
+
+    def delete(self, name: str) -> None:
+        """Remove a file under ``_versions``."""
+        self._storage.filesystem.rm_file(self.path(name))
+
+    def path(self, name: str) -> str:
+        """A file under ``_versions`` as a path of the file system."""
+        return f"{self._table}/_versions/{name}"
+
+    def describe(self, manifest: Manifest) -> TableVersion:
+        """The spec's view; ``manifest_path`` is a key of the object store, which is what pylance's client reads."""
+        return TableVersion(
+            version=manifest.version,
+            manifest_path=f"{self._store_table}/_versions/{manifest.name}",
+            manifest_size=manifest.size,
+            e_tag=manifest.e_tag,
+            timestamp_millis=manifest.modified_millis,
+        )
+
+    def name_of_staged(self, manifest_path: str) -> str:
+        """The file name of a staged manifest, which a client gives as a key, a path or a URL.
+
+        Raises:
+            InvalidInputError: It is not in the ``_versions`` directory of this very table and branch.
+        """
+        given = PurePosixPath(_store_path(manifest_path) if "://" in manifest_path else manifest_path.strip("/"))
+        if given.parent != PurePosixPath(f"{self._store_table}/_versions") or _NAME.fullmatch(given.name):
+            raise InvalidInputError(
+                f"manifest_path {manifest_path!r} is not a staged manifest under {self._store_table}/_versions"
+            )
+        return given.name
+
+
+def manifest_name(version: int, naming_scheme: str) -> str:
+    """The final name of a version's manifest."""
+    return f"{version}.manifest" if naming_scheme == "V1" else f"{_MAX - version:0{_V2_DIGITS}}.manifest"
+
+
+def _manifest(entry: dict[str, Any]) -> Manifest | None:
+    """A manifest from an entry of a listing; None for staged manifests, hints and whatever else is there."""
+    name = PurePosixPath(entry["name"]).name
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    number = int(match.group(1))
+    return Manifest(
+        version=_MAX - number if len(match.group(1)) == _V2_DIGITS else number,
+        name=name,
+        size=entry.get("size"),
+        modified_millis=_millis(_first(entry, _MODIFIED)),
+        e_tag=_first(entry, _ETAGS),
+    )
+
+
+def _first(entry: dict[str, Any], keys: tuple[str, ...]) -> Any:
+    return next((entry[key] for key in keys if entry.get(key) is not None), None)
+
+
+def _millis(modified: Any) -> int | None:
+    if isinstance(modified, str):
+        modified = datetime.fromisoformat(modified.replace("Z", "+00:00"))
+    if isinstance(modified, datetime):
+        modified = modified.timestamp()
+    return None if modified is None else int(modified * 1000)
+
+
+def _store_path(location: str) -> str:
+    """A location as the key that pylance's object store uses: without scheme, bucket and leading slash."""
+    if "://" not in location:
+        return Path(location).absolute().as_posix().strip("/")
+    url = urlsplit(location)
+    return (unquote(url.path) if url.scheme == "file" else url.path).strip("/")

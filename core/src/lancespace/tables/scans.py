@@ -1,0 +1,78 @@
+"""From a query to the Lance scanners that answer it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lance_namespace import InvalidInputError
+
+from lancespace.tables.fulltext import full_text
+from lancespace.tables.vectors import Query, is_batch, is_vector_query, nearest
+
+if TYPE_CHECKING:
+    import lance
+
+
+def is_hybrid(query: Query) -> bool:
+    """Whether both a vector and text are searched for."""
+    return is_vector_query(query) and query.full_text_query is not None
+
+
+def scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceScanner:
+    """The one scanner of a query that is not hybrid: vector search, full-text search or a plain scan."""
+    if is_vector_query(query):
+        return _vector_scanner(dataset, query)
+    search = None if query.full_text_query is None else full_text(dataset, query.full_text_query)
+    return dataset.scanner(
+        **_common(query), limit=_k(query), offset=query.offset, full_text_query=search, with_row_id=query.with_row_id
+    )
+
+
+def hybrid_scanners(dataset: lance.LanceDataset, query: Query) -> dict[str, lance.LanceScanner]:
+    """The two scanners of a hybrid query; each finds as many as the answer could need, with row ids to join them by."""
+    if is_batch(dataset, query):
+        raise InvalidInputError("a hybrid query takes one vector, not several")
+    wanted = _k(query) + (query.offset or 0)
+    text = full_text(dataset, query.full_text_query)  # type: ignore[arg-type] # is_hybrid has checked it.
+    return {
+        "vector search": dataset.scanner(**_common(query), nearest=nearest(dataset, query, wanted), with_row_id=True),
+        "full-text search": dataset.scanner(**_common(query), full_text_query=text, limit=wanted, with_row_id=True),
+    }
+
+
+def _vector_scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceScanner:
+    """Several vectors give ``k`` rows each, with their number in ``query_index``; then there is no overall limit."""
+    if is_batch(dataset, query):
+        if query.offset:
+            raise InvalidInputError("'offset' cannot be used with several vectors: ask for each vector by itself")
+        search = nearest(dataset, query, _k(query))
+        return dataset.scanner(**_common(query), nearest=search, with_row_id=query.with_row_id)
+    search = nearest(dataset, query, _k(query) + (query.offset or 0))
+    return dataset.scanner(
+        **_common(query), nearest=search, limit=_k(query), offset=query.offset, with_row_id=query.with_row_id
+    )
+
+
+def _common(query: Query) -> dict[str, Any]:
+    """Filtering comes before searching unless asked otherwise: only so are there ``k`` results if as many match."""
+    return {
+        "columns": _columns(query),
+        "filter": query.filter,
+        "prefilter": query.prefilter is not False,
+        "fast_search": query.fast_search,
+    }
+
+
+def _k(query: Query) -> int:
+    if query.k < 1:
+        raise InvalidInputError(f"k is the number of results and must be at least 1, not {query.k}")
+    return query.k
+
+
+def _columns(query: Query) -> list[str] | dict[str, str] | None:
+    if query.columns is None:
+        return None
+    names, aliases = query.columns.column_names, query.columns.column_aliases
+    if names and aliases:
+        raise InvalidInputError("'columns' must be names or aliases, not both: an alias may be a column's own name")
+    return names or aliases or None

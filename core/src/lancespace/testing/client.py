@@ -1,0 +1,107 @@
+"""How the tests talk to the namespace: requests of the spec in, answers out, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lancespace.models import model
+from lancespace.operations import OPERATIONS
+from lancespace.testing import examples
+from lancespace.testing.errors import code_of
+from lancespace.testing.samples import Row, stream, unfile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lance_namespace import LanceNamespace
+    from pydantic import BaseModel
+
+    Send = Callable[[LanceNamespace, str, BaseModel, "bytes | None"], Any]
+
+_MANY = 1000
+
+
+@dataclass(frozen=True)
+class Client:
+    """A connected namespace as a test sees it; call it with an operation and the fields of its request."""
+
+    namespace: LanceNamespace
+    supported: frozenset[str]
+    allowed: frozenset[str]
+    """What the test said it calls; anything else is a mistake in the test, since nobody checked that it is supported."""
+    send: Send
+
+    def __call__(self, operation: str, data: pa.Table | bytes | None = None, **fields: Any) -> Any:
+        """Send one request and return the answer."""
+        if operation not in self.allowed:
+            raise RuntimeError(f"the test calls {operation} without naming it in @needs")
+        return self._send(operation, data, fields)
+
+    def example(self, operation: str, identifier: list[str] | None = None, **fields: Any) -> Any:
+        """Send the example of an operation, with some fields changed."""
+        return self(operation, examples.data(operation), **{**examples.fields(operation, identifier), **fields})
+
+    def prepare(self, operation: str) -> None:
+        """Make the world in which the example of an operation succeeds."""
+        for earlier in examples.prerequisites(operation):
+            self.example(earlier)
+
+    def rows(self, identifier: list[str], **fields: Any) -> list[Row]:
+        """What ``query_table`` answers, in the order of the ids."""
+        answer = self("query_table", **{"id": identifier, **examples.ALL_ROWS, **fields})
+        found: list[Row] = unfile(answer.data).to_pylist()
+        return sorted(found, key=lambda row: row.get("id", 0))
+
+    def ids(self, identifier: list[str], **fields: Any) -> list[int]:
+        """The ids of the rows that ``query_table`` answers, sorted."""
+        return [row["id"] for row in self.rows(identifier, **fields)]
+
+    def version(self, identifier: list[str]) -> int:
+        """The latest version of a table."""
+        answer = self("list_table_versions", id=identifier, descending=True, limit=1)
+        latest: int = answer.versions[0].version
+        return latest
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """The block must leave the catalog and its tables as they were, as far as the backend can tell."""
+        before = self.state()
+        yield
+        assert self.state() == before
+
+    def state(self) -> dict[str, Any]:
+        """The catalog in a comparable form, from those listings that the backend supports."""
+        return dict(self._walk([]))
+
+    def _walk(self, names: list[str]) -> Iterator[tuple[str, Any]]:
+        tables = self._peek("list_tables", lambda answer: sorted(answer.tables), id=names, limit=_MANY)
+        children = self._peek("list_namespaces", lambda answer: sorted(answer.namespaces), id=names, limit=_MANY)
+        yield f"{names}", (tables, children)
+        for table in tables if isinstance(tables, list) else []:
+            yield f"{names} {table}", self._table_state([*names, table])
+        for child in children if isinstance(children, list) else []:
+            yield from self._walk([*names, child])
+
+    def _table_state(self, table: list[str]) -> tuple[Any, ...]:
+        return (
+            self._peek("count_table_rows", lambda answer: answer.count, id=table),
+            self._peek("list_table_versions", lambda answer: sorted(v.version for v in answer.versions), id=table),
+            self._peek("list_table_tags", lambda answer: {k: v.version for k, v in answer.tags.items()}, id=table),
+            self._peek("list_table_branches", lambda answer: sorted(answer.branches), id=table),
+            self._peek("list_table_indices", lambda answer: sorted(i.index_name for i in answer.indexes), id=table),
+        )
+
+    def _peek(self, operation: str, read: Callable[[Any], Any], **fields: Any) -> Any:
+        if operation not in self.supported:
+            return None
+        try:
+            return read(self._send(operation, None, fields))
+        except Exception as error:  # noqa: BLE001 - that a listing fails is part of the state too
+            return code_of(error)
+
+    def _send(self, operation: str, data: pa.Table | bytes | None, fields: dict[str, Any]) -> Any:
+        request = model(OPERATIONS[operation].request).model_validate(fields)
+        payload = data if data is None or isinstance(data, bytes) else stream(data)
+        return self.send(self.namespace, operation, request, payload)

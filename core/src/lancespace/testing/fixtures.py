@@ -1,0 +1,143 @@
+"""What a backend author fills in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import lance
+import pytest
+from lance_namespace import LanceNamespace
+
+from lancespace.operations import OPERATIONS
+from lancespace.testing import debts
+from lancespace.testing.client import Client
+from lancespace.testing.requirements import Feature, requirement
+from lancespace.testing.samples import sample
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+class BackendFixtures:
+    """The backend under test: implement :meth:`connect`, and whatever else differs from the defaults.
+
+    Every test gets a namespace of its own, in a directory of its own.
+    """
+
+    debts: ClassVar[Mapping[str, str]] = {}
+    """Tests that the backend does not pass, by id, each with the reason; ``*`` stands for anything. They are strict xfails."""
+
+    features: ClassVar[frozenset[Feature]] = frozenset(Feature)
+    """What the backend has beside operations; take away what it lacks, and the tests of that are skipped."""
+
+    def connect(self, workdir: Path) -> LanceNamespace:
+        """A fresh, empty namespace; ``workdir`` is an empty directory that it may use, and the only one it may write to."""
+        raise NotImplementedError(f"{type(self).__name__} must implement connect(workdir)")
+
+    def reconnect(self, namespace: LanceNamespace, workdir: Path) -> LanceNamespace | None:  # noqa: ARG002 - for overriding
+        """A second client on the catalog of the first; None if the backend cannot have one."""
+        return None
+
+    def connect_with_secret(self, workdir: Path, secret: str) -> LanceNamespace | None:  # noqa: ARG002 - for overriding
+        """A namespace that got the secret in a property, such as a key or a token; None if the backend takes none."""
+        return None
+
+    def capabilities(self, namespace: LanceNamespace) -> Collection[str]:
+        """The operations that the backend claims: what it says itself, or else what its class implements."""
+        own = getattr(namespace, "capabilities", None)
+        if own is not None:
+            claimed: Collection[str] = own()
+            return claimed
+        return {name for name in OPERATIONS if getattr(type(namespace), name) is not getattr(LanceNamespace, name)}
+
+    def call(self, namespace: LanceNamespace, operation: str, request: BaseModel, data: bytes | None = None) -> Any:
+        """Send one request; for a backend whose methods do not quite have the spec's signatures."""
+        method = getattr(namespace, operation)
+        return method(request) if data is None else method(request, data)
+
+    def place_table(self, workdir: Path, name: str) -> str | None:
+        """Write a Lance table that the catalog does not know, and return its location as ``register_table`` takes it.
+
+        None if the suite cannot write where the backend reads.
+        """
+        location = workdir / "placed" / name
+        lance.write_dataset(sample(), str(location))
+        return str(location)
+
+    def snapshot(self, workdir: Path) -> Mapping[str, object] | None:
+        """All that the backend stored, in a comparable form, by default the files in ``workdir``; None if that cannot be seen."""
+        return {str(path.relative_to(workdir)): _stamp(path) for path in workdir.rglob("*")}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        debts.check(cls, cls.debts)
+
+    @pytest.fixture(autouse=True)
+    def _declared_debt(self, request: pytest.FixtureRequest) -> None:
+        why = debts.reason(self.debts, request.node.name)
+        if why is not None:
+            request.node.add_marker(pytest.mark.xfail(reason=why, strict=True))
+
+    @pytest.fixture
+    def workdir(self, tmp_path: Path) -> Path:
+        """An empty directory for the backend."""
+        path = tmp_path / "catalog"
+        path.mkdir()
+        return path
+
+    @pytest.fixture
+    def client(self, request: pytest.FixtureRequest, workdir: Path) -> Iterator[Client]:
+        """The namespace under test, connected; skips what the backend does not support."""
+        yield from self._connected(request, self.connect(workdir))
+
+    @pytest.fixture
+    def second(self, request: pytest.FixtureRequest, client: Client, workdir: Path) -> Iterator[Client]:
+        """Another client on the same catalog; skips where there can be none."""
+        namespace = self.reconnect(client.namespace, workdir)
+        if namespace is None:
+            pytest.skip("the backend cannot have a second client on one catalog")
+        yield from self._connected(request, namespace)
+
+    @pytest.fixture
+    def placed(self, workdir: Path) -> str:
+        """The location of a Lance table that the catalog does not know; skips where the suite cannot make one."""
+        location = self.place_table(workdir, "stray")
+        if location is None:
+            pytest.skip("the suite cannot write tables where the backend reads them")
+        return location
+
+    def _connected(self, request: pytest.FixtureRequest, namespace: LanceNamespace) -> Iterator[Client]:
+        try:
+            yield self._client(request, namespace)
+        finally:
+            close = getattr(namespace, "close", None)
+            if close is not None:
+                close()
+
+    def _client(self, request: pytest.FixtureRequest, namespace: LanceNamespace) -> Client:
+        supported = frozenset(self.capabilities(namespace))
+        asked = requirement(request.function)
+        if asked is None:
+            raise RuntimeError(f"{request.node.name} is no standard test: it lacks @needs")
+        callspec = getattr(request.node, "callspec", None)
+        case = callspec.params["operation"] if callspec else None
+        wanted = asked.operations_of(case)
+        _skip_without(sorted(wanted - supported), sorted(feature.value for feature in asked.features - self.features))
+        return Client(namespace, supported, wanted | ({case} if case else set()), self.call)
+
+
+def _skip_without(operations: list[str], features: list[str]) -> None:
+    if operations:
+        pytest.skip(f"the backend does not support {', '.join(operations)}")
+    if features:
+        pytest.skip(f"the backend has no {', '.join(features)}")
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Size and time of change of a file; None for a directory, whose time changes with what is in it."""
+    if path.is_dir():
+        return None
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns

@@ -1,0 +1,129 @@
+"""Creating tables with data."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lancespace.testing.client import Client
+from lancespace.testing.errors import raises
+from lancespace.testing.fixtures import BackendFixtures
+from lancespace.testing.requirements import covers, needs
+from lancespace.testing.samples import COUNT, SCHEMA, sample, stream
+
+_GARBAGE = b"this is no Arrow stream, but long enough to be read for a while"
+
+
+class CreationTests(BackendFixtures):
+    """CreateTable."""
+
+    @covers("create_table")
+    @needs("list_tables", "table_exists", "query_table")
+    def test_create_table(self, client: Client) -> None:
+        """CreateTable: the table is there with the rows of the stream, at its first version."""
+        created = client("create_table", sample(), id=["t"])
+        assert created.location
+        assert created.version == 1
+        client("table_exists", id=["t"])
+        assert client("list_tables", id=[]).tables == ["t"]
+        assert client.rows(["t"]) == sample().to_pylist()
+
+    @needs("create_table", "create_namespace", "list_tables", "query_table")
+    def test_create_table_in_namespace(self, client: Client) -> None:
+        """CreateTable: tables of the same name in different namespaces are different tables."""
+        client("create_namespace", id=["a"])
+        client("create_table", sample(0, 2), id=["t"])
+        client("create_table", sample(2, 4), id=["a", "t"])
+        assert (client.ids(["t"]), client.ids(["a", "t"])) == ([0, 1], [2, 3])
+
+    @needs("create_table", "count_table_rows", "describe_table")
+    def test_create_empty_table(self, client: Client) -> None:
+        """CreateTable: a stream without rows makes an empty table with the schema of the stream."""
+        client("create_table", SCHEMA.empty_table(), id=["t"])
+        assert client("count_table_rows", id=["t"]).count == 0
+        found = client("describe_table", id=["t"], load_detailed_metadata=True).var_schema
+        assert [field.name for field in found.fields] == SCHEMA.names
+
+    @covers("create_table", "TABLE_ALREADY_EXISTS")
+    @needs("query_table")
+    def test_create_existing_table(self, client: Client) -> None:
+        """CreateTable: code 5 if the name is taken, by default and in the mode Create, and the rows stay."""
+        client("create_table", sample(), id=["t"])
+        for mode in (None, "Create", "create", "CREATE"):
+            with client.unchanged(), raises("TABLE_ALREADY_EXISTS"):
+                client("create_table", sample(0, 2), id=["t"], mode=mode)
+        assert client.rows(["t"]) == sample().to_pylist()
+
+    @needs("create_table", "query_table")
+    def test_create_table_exist_ok(self, client: Client) -> None:
+        """CreateTable: with ExistOk, in any spelling, the existing table is kept; a new one is created."""
+        for mode in ("ExistOk", "exist_ok", "EXISTOK"):
+            client("create_table", sample(0, 2), id=[mode], mode=mode)
+            with client.unchanged():
+                client("create_table", sample(), id=[mode], mode=mode)
+            assert client.ids([mode]) == [0, 1]
+
+    @needs("create_table", "query_table")
+    def test_create_table_overwrite(self, client: Client) -> None:
+        """CreateTable: with Overwrite, in any spelling, the table has the new rows and the new schema; or is created."""
+        for mode in ("Overwrite", "overwrite", "OVERWRITE"):
+            client("create_table", sample(), id=[mode], mode=mode)
+            client("create_table", pa.table({"id": [7], "other": ["x"]}), id=[mode], mode=mode)
+            assert client.rows([mode]) == [{"id": 7, "other": "x"}]
+
+    @covers("create_table", "INVALID_INPUT")
+    def test_create_table_in_unknown_mode(self, client: Client) -> None:
+        """CreateTable: code 13 for a mode that the spec does not know."""
+        with client.unchanged(), raises("INVALID_INPUT"):
+            client("create_table", sample(), id=["t"], mode="perhaps")
+
+    @needs("declare_table", "create_table", "describe_table", "query_table")
+    def test_create_declared_table(self, client: Client) -> None:
+        """CreateTable: a table that was only declared is created at the place it was given."""
+        for mode in ("Create", "ExistOk", "Overwrite"):
+            client("declare_table", id=[mode])
+            location = client("describe_table", id=[mode]).location
+            client("create_table", sample(), id=[mode], mode=mode)
+            assert client.ids([mode]) == list(range(COUNT))
+            assert client("describe_table", id=[mode]).location == location
+
+    @covers("create_table", "INVALID_INPUT")
+    @needs("list_tables", "query_table")
+    def test_create_table_from_garbage(self, client: Client) -> None:
+        """CreateTable: code 13 for bytes that are no Arrow stream; there is no table, and creating it again works."""
+        for data in (_GARBAGE, b""):
+            with client.unchanged(), raises("INVALID_INPUT"):
+                client("create_table", data, id=["t"])
+        assert client("list_tables", id=[]).tables == []
+        client("create_table", sample(), id=["t"])
+        assert client.ids(["t"]) == list(range(COUNT))
+
+    @needs("create_table", "list_tables", "query_table")
+    def test_create_table_from_broken_stream(self, client: Client) -> None:
+        """CreateTable: code 13 if the stream breaks off; no table with some of the rows, and creating it again works."""
+        with raises("INVALID_INPUT"):
+            client("create_table", _broken_off(), id=["t"])
+        assert client("list_tables", id=[], include_declared=False).tables == []
+        client("create_table", sample(), id=["t"])
+        assert client.ids(["t"]) == list(range(COUNT))
+
+    @needs("create_table", "query_table")
+    def test_overwrite_with_broken_stream(self, client: Client) -> None:
+        """CreateTable: an Overwrite whose data turns out to be bad leaves the table as it was."""
+        client("create_table", sample(), id=["t"])
+        for data in (_GARBAGE, _broken_off()):
+            with client.unchanged(), raises("INVALID_INPUT"):
+                client("create_table", data, id=["t"], mode="Overwrite")
+        assert client.rows(["t"]) == sample().to_pylist()
+
+    @covers("create_table", "TABLE_SCHEMA_VALIDATION_ERROR")
+    def test_create_table_with_impossible_schema(self, client: Client) -> None:
+        """CreateTable: code 20 for a schema that no Lance table can have, here two columns of one name."""
+        twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
+        with client.unchanged(), raises("TABLE_SCHEMA_VALIDATION_ERROR"):
+            client("create_table", twice, id=["t"])
+
+
+def _broken_off() -> bytes:
+    """A stream of many batches whose end is missing."""
+    data = stream(sample(0, 2000), batch_rows=100)
+    return data[: len(data) * 3 // 4]

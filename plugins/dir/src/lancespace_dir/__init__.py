@@ -1,0 +1,17 @@
+"""The directory catalog: Lance tables in a directory, on a disk or in an object store.
+
+``lancespace.connect("dir", {"root": "/data"})``, or upstream ``lance_namespace.connect("lancespace_dir.DirectoryNamespace",
+{"root": "/data"})``.
+"""
+
+from __future__ import annotations
+
+from lancespace.upstream import namespace_class, register_aliases
+from lancespace_dir.backend import DirectoryBackend
+
+__all__ = ["DirectoryBackend", "DirectoryNamespace"]
+
+DirectoryNamespace = namespace_class("dir")
+"""A namespace of this backend that takes its properties as keywords, as ``lance_namespace.connect`` passes them."""
+
+register_aliases()

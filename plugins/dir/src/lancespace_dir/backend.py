@@ -1,0 +1,180 @@
+"""The directory backend: a catalog that is nothing but a directory, in storage of any kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lance_namespace import (
+    CreateNamespaceRequest,
+    CreateNamespaceResponse,
+    DeclareTableRequest,
+    DeclareTableResponse,
+    DeregisterTableRequest,
+    DeregisterTableResponse,
+    DescribeNamespaceRequest,
+    DescribeNamespaceResponse,
+    DescribeTableRequest,
+    DescribeTableResponse,
+    DropNamespaceRequest,
+    DropNamespaceResponse,
+    DropTableRequest,
+    DropTableResponse,
+    InvalidInputError,
+    ListNamespacesRequest,
+    ListNamespacesResponse,
+    ListTablesRequest,
+    ListTablesResponse,
+    NamespaceNotFoundError,
+    RegisterTableRequest,
+    RegisterTableResponse,
+    RenameTableRequest,
+    RenameTableResponse,
+)
+
+from lancespace import hookimpl, identifiers
+from lancespace.backends import TableBackend
+from lancespace.backends.choices import CREATE_MODES, DROP_BEHAVIORS, DROP_MODES, REGISTER_MODES, choose
+from lancespace.tables.access import TableRef
+from lancespace.tables.paging import fetch_page
+from lancespace_dir import root
+from lancespace_dir.catalogs import Catalog, choose_catalog
+from lancespace_dir.pages import filtered
+from lancespace_dir.settings import PROPERTIES
+
+if TYPE_CHECKING:
+    from lancespace.connection import Connection
+    from pydantic import BaseModel
+    from lancespace_dir.catalogs import Place
+
+
+class DirectoryBackend(TableBackend):
+    """Answers the operations for a directory; what a catalog is like in V1, V2 and compatibility mode is in its catalog."""
+
+    properties = PROPERTIES
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.root = root.normalise(self.settings["root"])
+        self.storage = connection.storage(self.root, named="root")
+        self.catalog: Catalog = choose_catalog(self.settings, self.storage)
+
+    @hookimpl
+    def create_namespace(self, request: CreateNamespaceRequest) -> CreateNamespaceResponse:
+        """Enter a namespace."""
+        mode = choose("mode", request.mode, CREATE_MODES)
+        properties = self.catalog.create_namespace(request.id or [], request.properties or {}, mode)
+        return CreateNamespaceResponse(properties=dict(properties))
+
+    @hookimpl
+    def list_namespaces(self, request: ListNamespacesRequest) -> ListNamespacesResponse:
+        """Child namespaces, page by page."""
+
+        def fetch(after: str | None, count: int | None) -> list[str]:
+            return self.catalog.namespaces(request.id or [], after, count)
+
+        names, token = fetch_page(fetch, request.page_token, request.limit)
+        return ListNamespacesResponse(namespaces=names, page_token=token)
+
+    @hookimpl
+    def describe_namespace(self, request: DescribeNamespaceRequest) -> DescribeNamespaceResponse:
+        """A namespace's properties."""
+        return DescribeNamespaceResponse(properties=dict(self.catalog.namespace_properties(request.id or [])))
+
+    @hookimpl
+    def drop_namespace(self, request: DropNamespaceRequest) -> DropNamespaceResponse:
+        """Take a namespace out; with Cascade, all that is in it goes in the same commit."""
+        if not request.id:
+            raise InvalidInputError("The root namespace cannot be dropped.")
+        skip = choose("mode", request.mode, DROP_MODES) == "Skip"
+        cascade = choose("behavior", request.behavior, DROP_BEHAVIORS) == "Cascade"
+        try:
+            properties = self.catalog.drop_namespace(request.id, cascade=cascade)
+        except NamespaceNotFoundError:
+            if skip:
+                return DropNamespaceResponse()
+            raise
+        return DropNamespaceResponse(properties=dict(properties))
+
+    @hookimpl
+    def declare_table(self, request: DeclareTableRequest) -> DeclareTableResponse:
+        """Enter a table without data."""
+        place = self.catalog.declare(request.id or [], request.location, request.properties or {})
+        return DeclareTableResponse(location=self.storage.uri(place.location), properties=_known(place))
+
+    @hookimpl
+    def list_tables(self, request: ListTablesRequest) -> ListTablesResponse:
+        """The tables of a namespace, page by page."""
+        names = request.id or []
+
+        def fetch(after: str | None, count: int | None) -> list[str]:
+            return self.catalog.tables(names, after, count)
+
+        created = (lambda name: self._is_created([*names, name])) if request.include_declared is False else None
+        tables, token = fetch_page(filtered(fetch, created), request.page_token, request.limit)
+        return ListTablesResponse(tables=tables, page_token=token)
+
+    @hookimpl
+    def list_all_tables(self, request: ListTablesRequest) -> ListTablesResponse:
+        """All tables by joined identifier, page by page."""
+        created = None
+        if request.include_declared is False:
+            created = lambda object_id: self._is_created(identifiers.split(object_id))  # noqa: E731 - a predicate
+        tables, token = fetch_page(filtered(self.catalog.all_tables, created), request.page_token, request.limit)
+        return ListTablesResponse(tables=tables, page_token=token)
+
+    @hookimpl
+    def describe_table(self, request: DescribeTableRequest) -> DescribeTableResponse:
+        """Where a table is; the base class adds what only the opened table tells."""
+        place = self.catalog.find(request.id or [])
+        return DescribeTableResponse(location=self.storage.uri(place.location), properties=_known(place))
+
+    @hookimpl
+    def deregister_table(self, request: DeregisterTableRequest) -> DeregisterTableResponse:
+        """Take a table's name out and leave its data."""
+        place = self.catalog.deregister(request.id or [])
+        location = self.storage.uri(place.location)
+        return DeregisterTableResponse(id=request.id, location=location, properties=_known(place))
+
+    @hookimpl
+    def register_table(self, request: RegisterTableRequest) -> RegisterTableResponse:
+        """Enter a name for a table that is below the root."""
+        overwrite = choose("mode", request.mode, REGISTER_MODES) == "Overwrite"
+        location = root.relative(request.location, self.root)
+        if not self._ref(request.id or [], location).exists():
+            raise InvalidInputError(f"There is no Lance table at {request.location!r}: create it first, or use declare_table.")
+        place = self.catalog.register(request.id or [], location, request.properties or {}, overwrite=overwrite)
+        return RegisterTableResponse(location=self.storage.uri(place.location), properties=_known(place))
+
+    @hookimpl
+    def rename_table(self, request: RenameTableRequest) -> RenameTableResponse:
+        """Give a table another name, also in another namespace; its data stays where it is."""
+        names = request.id or []
+        parent = names[:-1] if request.new_namespace_id is None else request.new_namespace_id
+        self.catalog.rename(names, identifiers.parse([*parent, request.new_table_name]))
+        return RenameTableResponse()
+
+    @hookimpl
+    def drop_table(self, request: DropTableRequest) -> DropTableResponse:
+        """Take a table out and delete its data."""
+        place = self.catalog.drop(request.id or [])
+        return DropTableResponse(id=request.id, location=self.storage.uri(place.location), properties=_known(place))
+
+    @hookimpl
+    def close(self) -> None:
+        """Finish what is under way."""
+        self.catalog.close()
+
+    def locate(self, request: BaseModel) -> TableRef:
+        """A table with the options that open it, which are not part of any answer: they may hold secrets."""
+        names = request.id or []
+        return self._ref(names, self.catalog.find(names).location)
+
+    def _ref(self, names: list[str], location: str) -> TableRef:
+        return TableRef(tuple(names), self.storage.uri(location), self.storage.options)
+
+    def _is_created(self, names: list[str]) -> bool:
+        return self._ref(names, self.catalog.find(names).location).exists()
+
+
+def _known(place: Place) -> dict[str, str] | None:
+    return dict(place.properties) or None

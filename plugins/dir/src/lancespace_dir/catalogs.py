@@ -1,0 +1,102 @@
+"""What a directory catalog knows, whichever way it keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from lance_namespace import (
+    InvalidInputError,
+    NamespaceNotFoundError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+)
+
+from lancespace import identifiers
+
+if TYPE_CHECKING:
+    from lancespace.properties import Settings
+    from lancespace.storage import Storage
+
+Names = list[str]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a table is, and what the catalog knows of it."""
+
+    location: str
+    """Relative to the root."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+class Catalog(Protocol):
+    """The names of a directory. Identifiers come validated; what is missing or taken is one of the spec's errors."""
+
+    def create_namespace(self, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
+        """Enter a namespace and answer its properties."""
+
+    def drop_namespace(self, names: Names, *, cascade: bool) -> Mapping[str, str]:
+        """Take a namespace out, with all that is in it if asked to, in one step."""
+
+    def namespace_properties(self, names: Names) -> Mapping[str, str]:
+        """The properties of a namespace."""
+
+    def namespaces(self, names: Names, after: str | None, count: int | None) -> list[str]:
+        """So many names of child namespaces after a name, sorted."""
+
+    def tables(self, names: Names, after: str | None, count: int | None) -> list[str]:
+        """So many names of tables in a namespace after a name, sorted."""
+
+    def all_tables(self, after: str | None, count: int | None) -> list[str]:
+        """So many joined identifiers of tables after an identifier, sorted."""
+
+    def find(self, names: Names) -> Place:
+        """Where a table is."""
+
+    def declare(self, names: Names, location: str | None, properties: Mapping[str, str]) -> Place:
+        """Enter a table name."""
+
+    def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
+        """Enter a name for a table that is in storage."""
+
+    def deregister(self, names: Names) -> Place:
+        """Take a table name out and leave the data."""
+
+    def rename(self, names: Names, target: Names) -> None:
+        """Give a table another name; its data stays where it is."""
+
+    def drop(self, names: Names) -> Place:
+        """Take a table name out and delete the data."""
+
+    def close(self) -> None:
+        """Finish what is under way."""
+
+
+def choose_catalog(settings: Settings, storage: Storage) -> Catalog:
+    """The catalog that the properties ask for: V1, V2, or both."""
+    from lancespace_dir.listing import Listing
+    from lancespace_dir.v1 import ListingCatalog
+    from lancespace_dir.v2 import ManifestCatalog
+
+    if settings["manifest_enabled"]:
+        return ManifestCatalog(storage, commit_retries=settings["commit_retries"], with_v1=settings["dir_listing_enabled"])
+    if settings["dir_listing_enabled"]:
+        return ListingCatalog(Listing(storage), storage.location)
+    raise InvalidInputError("One of manifest_enabled and dir_listing_enabled must be true, or the catalog could hold nothing.")
+
+
+def no_namespace(names: Names) -> NamespaceNotFoundError:
+    """The error for a namespace that is not there."""
+    return NamespaceNotFoundError(f"There is no namespace {identifiers.join(names)!r}.")
+
+
+def no_table(names: Names) -> TableNotFoundError:
+    """The error for a table that is not there."""
+    return TableNotFoundError(f"There is no table {identifiers.join(names)!r}.")
+
+
+def table_exists(names: Names) -> TableAlreadyExistsError:
+    """The error for a table name that is taken."""
+    return TableAlreadyExistsError(f"The table {identifiers.join(names)!r} exists already.")

@@ -1,0 +1,68 @@
+"""Changes that mutations want, before they are committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from lancespace_dir.manifest.index import parent_of
+from lancespace_dir.manifest.schema import Entry
+
+if TYPE_CHECKING:
+    from lancespace_dir.manifest.reader import ManifestReader
+
+Result = TypeVar("Result")
+
+
+class Draft:
+    """The manifest as it would be after the changes made so far.
+
+    Mutations of one batch run one after the other on the same draft, so each sees what those before it did. One that raises
+    leaves nothing behind.
+    """
+
+    def __init__(self, reader: ManifestReader) -> None:
+        self._reader = reader
+        self.changes: dict[str, Entry | None] = {}
+        """The entry that each changed identifier is to have, or None if it is to be gone."""
+
+    def attempt(self, mutation: Callable[[Draft], Result]) -> Result:
+        """Run a mutation; if it raises, its changes are undone and the others stay."""
+        before = dict(self.changes)
+        try:
+            return mutation(self)
+        except BaseException:
+            self.changes = before
+            raise
+
+    def get(self, object_id: str) -> Entry | None:
+        """The entry, or None."""
+        return self.changes[object_id] if object_id in self.changes else self._reader.get(object_id)
+
+    def put(self, entry: Entry) -> None:
+        """Enter or replace an entry."""
+        self.changes[entry.object_id] = entry
+
+    def remove(self, object_id: str) -> None:
+        """Take an entry out."""
+        self.changes[object_id] = None
+
+    def children(self, parent: str, *object_types: str) -> Iterator[Entry]:
+        """The entries right below ``parent``."""
+        index = self._reader.load()
+        for object_type in object_types:
+            for name in index.children(parent, object_type):
+                object_id = f"{parent}${name}" if parent else name
+                entry = self.get(object_id)
+                if entry is not None and entry.object_type == object_type:
+                    yield entry
+        for object_id, entry in list(self.changes.items()):
+            is_new = entry is not None and index.place(object_id) is None
+            if is_new and entry is not None and entry.object_type in object_types and parent_of(object_id) == parent:
+                yield entry
+
+    def descendants(self, parent: str, *object_types: str) -> Iterator[Entry]:
+        """All entries below ``parent``, deepest first."""
+        for child in self.children(parent, *object_types):
+            yield from self.descendants(child.object_id, *object_types)
+            yield child

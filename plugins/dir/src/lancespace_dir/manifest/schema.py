@@ -1,0 +1,94 @@
+"""What is in the manifest: its columns, its entries and its feature flags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from lance_namespace import InvalidTableStateError, UnsupportedOperationError
+
+DIRECTORY = "__manifest"
+
+NAMESPACE = "namespace"
+TABLE = "table"
+TABLE_VERSION = "table_version"
+
+SCHEMA = pa.schema(
+    [
+        pa.field("object_id", pa.string(), nullable=False, metadata={"lance-schema:unenforced-primary-key:position": "0"}),
+        pa.field("object_type", pa.string(), nullable=False),
+        pa.field("location", pa.string()),
+        pa.field("metadata", pa.string()),
+        pa.field("base_objects", pa.list_(pa.field("object_id", pa.string()))),
+    ]
+)
+"""The columns as the spec and the Rust implementation have them; a catalog may have more, which are kept."""
+
+STORAGE_VERSION = "2.2"
+"""The file format the Rust implementation creates manifests in."""
+
+READER_FLAGS = "lance.namespace.manifest.reader_feature_flags"
+WRITER_FLAGS = "lance.namespace.manifest.writer_feature_flags"
+_KNOWN_FLAGS = 0b1  # Bit 0: namespace lifecycle.
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: a namespace, a table or a table version."""
+
+    object_id: str
+    object_type: str
+    location: str | None = None
+    metadata: str | None = None
+    """JSON, as it stands in the table."""
+    base_objects: tuple[str, ...] | None = None
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The metadata as properties."""
+        if not self.metadata:
+            return {}
+        try:
+            found: dict[str, str] = json.loads(self.metadata)
+        except ValueError as error:
+            raise InvalidTableStateError(f"The manifest's metadata of {self.object_id!r} is not JSON.") from error
+        return found
+
+
+def metadata_of(properties: Mapping[str, str] | None) -> str | None:
+    """Properties as the metadata column has them."""
+    return json.dumps(dict(properties), separators=(",", ":")) if properties else None
+
+
+def to_table(entries: Iterable[Entry], schema: pa.Schema) -> pa.Table:
+    """Entries as rows; columns that we do not know are null."""
+    entries = list(entries)
+    known: dict[str, list[Any]] = {
+        "object_id": [entry.object_id for entry in entries],
+        "object_type": [entry.object_type for entry in entries],
+        "location": [entry.location for entry in entries],
+        "metadata": [entry.metadata for entry in entries],
+        "base_objects": [entry.base_objects for entry in entries],
+    }
+    nothing = [None] * len(entries)
+    arrays = [pa.array(known.get(column.name, nothing), column.type) for column in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def check_flags(metadata: Mapping[str, str], *, writing: bool) -> None:
+    """Refuse a manifest of a later version of the spec rather than misread or damage it.
+
+    Raises:
+        UnsupportedOperationError: If it has a feature that this version does not know.
+    """
+    checks = {READER_FLAGS: "read"} | ({WRITER_FLAGS: "written"} if writing else {})
+    for key, what in checks.items():
+        unknown = int(metadata.get(key) or 0) & ~_KNOWN_FLAGS
+        if unknown:
+            raise UnsupportedOperationError(
+                f"This catalog's manifest needs a newer lancespace to be {what} (unknown feature flags {unknown:#x} in {key}): "
+                "upgrade lancespace."
+            )

@@ -1,0 +1,77 @@
+"""The rows of one fragment, in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lancespace_dir.manifest.schema import Entry
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow as pa
+
+
+@dataclass
+class Segment:
+    """Rows as they were read, and where each of them is in storage.
+
+    A segment outlives its fragment: when upkeep merges fragments, only ``path`` and ``offsets`` change, and no row is
+    looked at again.
+    """
+
+    path: str
+    """The data file; unlike a fragment's number, it never means anything else."""
+    rows: pa.Table
+    offsets: npt.NDArray[np.int64]
+    """Each row's physical offset in the file."""
+
+    def entry(self, row: int) -> Entry:
+        """One row as an entry."""
+        cell = {name: self.rows.column(name)[row].as_py() for name in _COLUMNS}
+        bases = cell.pop("base_objects")
+        return Entry(**cell, base_objects=None if bases is None else tuple(bases))
+
+    def key(self, row: int) -> tuple[str, str]:
+        """The identifier and type of one row."""
+        return self.rows.column("object_id")[row].as_py(), self.rows.column("object_type")[row].as_py()
+
+    def ids(self) -> list[str]:
+        """The identifiers of all rows, deleted ones too."""
+        ids: list[str] = self.rows.column("object_id").to_pylist()
+        return ids
+
+    def types(self) -> list[str]:
+        """The object types of all rows."""
+        types: list[str] = self.rows.column("object_type").to_pylist()
+        return types
+
+
+_COLUMNS = tuple(Entry.__dataclass_fields__)
+
+
+def whole(path: str, rows: pa.Table) -> Segment:
+    """The segment of a file that was just written: every row is at its own place."""
+    return Segment(path, rows, np.arange(rows.num_rows, dtype=np.int64))
+
+
+def read(fragment: Any) -> Segment:
+    """Read a fragment's live rows and their offsets."""
+    rows = fragment.scanner(with_row_address=True).to_table()
+    addresses = rows.column("_rowaddr").to_numpy()
+    offsets = (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    return Segment(path_of(fragment.metadata), rows.drop_columns(["_rowaddr"]), offsets)
+
+
+def live_offsets(fragment: Any) -> npt.NDArray[np.int64]:
+    """The offsets of the rows that are not deleted, without reading any column."""
+    addresses = fragment.scanner(columns=[], with_row_address=True).to_table().column("_rowaddr").to_numpy()
+    return (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+def path_of(metadata: Any) -> str:
+    """The data file of a fragment; ours and Rust's manifests have one file per fragment."""
+    path: str = metadata.files[0].path
+    return path

@@ -1,0 +1,41 @@
+"""Taking turns: processes on one machine queue for commits instead of racing.
+
+Commits exclude each other anyway; without a queue, the losers of a race have worked for nothing. The queue is a lock file in
+the system's temporary directory, nothing in the catalog, and doing without it costs only speed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lancespace.storage import scheme_of
+
+if TYPE_CHECKING:
+    from lancespace.storage import Storage
+
+
+class Turns:
+    """The queue of one catalog; for catalogs that are not on this machine there is none."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._path: Path | None = None
+        if scheme_of(storage.location) == "file":
+            digest = hashlib.sha256(storage.location.encode()).hexdigest()[:24]
+            self._path = Path(tempfile.gettempdir()) / f"lancespace-{os.getuid()}-{digest}.lock"
+
+    @contextmanager
+    def mine(self) -> Iterator[None]:
+        """Wait for this process's turn; the lock goes with the process, however it ends."""
+        if self._path is None:
+            yield
+            return
+        with self._path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

@@ -1,0 +1,25 @@
+"""Listings that leave names out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Fetch = Callable[["str | None", "int | None"], "list[str]"]
+"""Answers so many names after a name, sorted; all of them for None."""
+
+
+def filtered(fetch: Fetch, keep: Callable[[str], bool] | None) -> Fetch:
+    """A listing of the names to keep, which asks for more until a page is full."""
+    if keep is None:
+        return fetch
+
+    def fetch_kept(after: str | None, count: int | None) -> list[str]:
+        kept: list[str] = []
+        while True:
+            names = fetch(after, count)
+            kept += [name for name in names if keep(name)]
+            if count is None or len(names) < count or len(kept) >= count:
+                return kept[:count]
+            after = names[-1]
+
+    return fetch_kept

@@ -1,0 +1,136 @@
+"""V1: a catalog of one level that is read off the directory itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+from lance_namespace import InvalidInputError, NamespaceAlreadyExistsError, UnsupportedOperationError
+
+from lancespace import identifiers
+from lancespace_dir import root
+from lancespace_dir.catalogs import Names, Place, no_namespace, no_table, table_exists
+from lancespace_dir.listing import Listing
+
+
+class ListingCatalog:
+    """Tables of the root namespace only; there is nowhere to keep namespaces or properties."""
+
+    def __init__(self, listing: Listing, root_location: str) -> None:
+        self._listing = listing
+        self._root = root_location
+
+    def create_namespace(self, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
+        """Refused: V1 has one level."""
+        del properties, mode
+        if not names:
+            raise NamespaceAlreadyExistsError("The root namespace exists always.")
+        raise UnsupportedOperationError(
+            f"Cannot create the namespace {identifiers.join(names)!r}: a V1 catalog has one level. Connect with manifest_enabled=true."
+        )
+
+    def drop_namespace(self, names: Names, *, cascade: bool) -> Mapping[str, str]:
+        """There is none to drop."""
+        del cascade
+        raise no_namespace(names)
+
+    def namespace_properties(self, names: Names) -> Mapping[str, str]:
+        """The root has none."""
+        self._only_root(names)
+        return {}
+
+    def namespaces(self, names: Names, after: str | None, count: int | None) -> list[str]:
+        """None."""
+        del after, count
+        self._only_root(names)
+        return []
+
+    def tables(self, names: Names, after: str | None, count: int | None) -> list[str]:
+        """The table directories of the root."""
+        self._only_root(names)
+        return list(islice((name for name in self._listing.names() if after is None or name > after), count))
+
+    def all_tables(self, after: str | None, count: int | None) -> list[str]:
+        """The same: there is one level."""
+        return self.tables([], after, count)
+
+    def find(self, names: Names) -> Place:
+        """The table's directory."""
+        name = self._name(names)
+        if not self._listing.exists(name):
+            raise no_table(names)
+        return Place(root.root_location(name))
+
+    def declare(self, names: Names, location: str | None, properties: Mapping[str, str]) -> Place:
+        """Reserve the table's directory."""
+        self._no_properties(properties)
+        name = self._name(names)
+        place = Place(root.root_location(name))
+        if location is not None and root.relative(location, self._root) != place.location:
+            raise InvalidInputError(f"In a V1 catalog the table {name!r} can only be at {place.location!r}, not at {location!r}.")
+        if self._listing.is_hidden(place.location):
+            raise table_exists_deregistered(name)
+        if self._listing.is_occupied(place.location):
+            raise table_exists(names)
+        try:
+            self._listing.reserve(place.location)
+        except FileExistsError as error:
+            raise table_exists(names) from error
+        return place
+
+    def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
+        """Show a deregistered table again."""
+        self._no_properties(properties)
+        name = self._name(names)
+        place = Place(root.root_location(name))
+        if root.relative(location, self._root) != place.location:
+            raise InvalidInputError(f"In a V1 catalog the table {name!r} can only be at {place.location!r}, not at {location!r}.")
+        if self._listing.exists(name) and not overwrite:
+            raise table_exists(names)
+        self._listing.show(place.location)
+        return place
+
+    def deregister(self, names: Names) -> Place:
+        """Mark the table's directory."""
+        place = self.find(names)
+        self._listing.hide(place.location)
+        return place
+
+    def rename(self, names: Names, target: Names) -> None:
+        """Move the directory, which only a local file system can do in one step."""
+        source, name = self.find(names), self._name(target)
+        if self._listing.is_occupied(root.root_location(name)):
+            raise table_exists(target)
+        self._listing.move(source.location, root.root_location(name))
+
+    def drop(self, names: Names) -> Place:
+        """Hide the table, then delete it; one that is deregistered can be dropped too."""
+        location = root.root_location(self._name(names))
+        if not self._listing.is_occupied(location):
+            raise no_table(names)
+        self._listing.hide(location)
+        self._listing.delete(location)
+        return Place(location)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _only_root(self, names: Names) -> None:
+        if names:
+            raise no_namespace(names)
+
+    def _name(self, names: Names) -> str:
+        self._only_root(names[:-1])
+        return names[-1]
+
+    def _no_properties(self, properties: Mapping[str, str]) -> None:
+        if properties:
+            raise InvalidInputError("A V1 catalog cannot keep table properties. Connect with manifest_enabled=true.")
+
+
+def table_exists_deregistered(name: str) -> Exception:
+    """The error for a name whose directory holds a deregistered table."""
+    error = table_exists([name])
+    return type(error)(
+        f"The name {name!r} is held by a deregistered table at {root.root_location(name)!r}: register it again, or drop it first."
+    )

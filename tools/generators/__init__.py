@@ -1,0 +1,1 @@
+"""What `python -m tools.generate` writes, one module per file."""

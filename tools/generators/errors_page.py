@@ -1,0 +1,37 @@
+"""`docs/reference/errors.md`: the spec's error codes."""
+
+from __future__ import annotations
+
+from lance_namespace import ErrorCode
+
+from lancespace.models import error_class
+from lancespace.operations import COMMON_ERRORS, OPERATIONS
+from tools.generators import markdown
+from tools.generators.markdown import code, codes
+
+INTRODUCTION = """
+# Errors
+
+Only the error classes of `lance_namespace` leave lancespace. All are `LanceNamespaceError`s with a `code`. Where
+another library failed, the error is raised from that: what pylance, the operating system, fsspec or a cloud SDK said is
+in `error.__cause__`. `lancespace.errors` is the one place that maps those.
+
+{table}
+"""
+
+EVERY = "every operation"
+
+
+def render() -> str:
+    """The page."""
+    rows = [
+        (str(error.value), code(error.name), code(error_class(error.name).__name__), _raised_by(error))
+        for error in ErrorCode
+    ]
+    return markdown.page(INTRODUCTION.format(table=markdown.table(("Code", "Name", "Class", "Raised by"), rows)))
+
+
+def _raised_by(error: ErrorCode) -> str:
+    if error.name in COMMON_ERRORS:
+        return EVERY
+    return codes(operation.name for operation in OPERATIONS.values() if error.name in operation.errors)

@@ -1,0 +1,56 @@
+"""`docs/reference/storage-options.md`: the spellings of every storage option."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from lancespace.registry import STORAGE
+from lancespace.storage import OptionTable
+from tools.generators import markdown, plugins
+from tools.generators.markdown import code, codes
+
+if TYPE_CHECKING:
+    from lancespace.storage import Option
+
+INTRODUCTION = """
+# Storage options
+
+Storage options are given as properties with the prefix `storage.`, in any spelling below, in upper or lower case. From
+one table come both the options of pylance's object store and the arguments of the fsspec file system, so a setting
+reaches every path to the store; an option that the table does not know is refused.
+"""
+
+TITLES = ("Option", "Also written", "pylance", "fsspec", "Type")
+
+
+def render() -> str:
+    """The page."""
+    return markdown.page(INTRODUCTION, *(_section(table, schemes) for table, schemes in _tables()))
+
+
+def _tables() -> list[tuple[OptionTable, list[str]]]:
+    """Each store's table, which is the `OPTIONS` of its plugin's module, with the URL schemes it serves."""
+    found: dict[int, tuple[OptionTable, list[str]]] = {}
+    for scheme, _, plugin in plugins.ours(STORAGE):
+        table: OptionTable = sys.modules[plugin.__module__].OPTIONS
+        found.setdefault(id(table), (table, []))[1].append(scheme)
+    return list(found.values())
+
+
+def _section(table: OptionTable, schemes: list[str]) -> str:
+    urls = codes(f"{scheme}://" for scheme in schemes)
+    rows = [_row(option) for option in table.options.values()]
+    body = markdown.table(TITLES, rows) if rows else "It has no options, and refuses any."
+    return f"## {table.store}\n\nLocations: {urls}\n\n{body}"
+
+
+def _row(option: Option) -> list[str]:
+    kind = option.type.__name__ + (", secret" if option.secret else "")
+    return [
+        code(option.name),
+        codes(option.spellings),
+        codes(filter(None, [option.lance])),
+        codes(filter(None, [option.fsspec])),
+        kind,
+    ]
