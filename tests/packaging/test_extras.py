@@ -94,7 +94,9 @@ def test_core_alone(wheels: Path, tmp_path: Path):
     environment = install("lancespace-core", tmp_path, wheels)
 
     assert environment.ours() == {"lancespace-core"}
-    assert environment.probe("list", "memory", {}) == {"tables": []}
+    assert environment.probe("connect", "memory", {}) == {
+        "error": "The backend 'memory' needs lance: pip install \"lancespace-core[tables]\""
+    }
     assert environment.probe("connect", "dir", {"root": "/data"}) == {
         "error": "'dir' needs the dir backend: pip install lancespace"
     }

@@ -33,6 +33,11 @@ def codes(texts: Iterable[str], otherwise: str = "-") -> str:
     return ", ".join(map(code, texts)) or otherwise
 
 
+def plain(text: str) -> str:
+    """Text in which nothing is meant as markup."""
+    return re.sub(r"[<_*]", lambda found: "&lt;" if found[0] == "<" else f"\\{found[0]}", text)
+
+
 def docstring(thing: object) -> str:
     """The docstring of something, its reStructuredText made Markdown."""
     text = inspect.getdoc(thing) or ""

@@ -11,17 +11,20 @@ from tools.generators import markdown, plugins
 from tools.generators.markdown import code, codes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lancespace.storage import Option
 
 INTRODUCTION = """
 # Storage options
 
-Storage options are given as properties with the prefix `storage.`, in any spelling below, in upper or lower case. From
-one table come both the options of pylance's object store and the arguments of the fsspec file system, so a setting
-reaches every path to the store; an option that the table does not know is refused.
+Storage options are given as properties with the prefix `storage.`, in any spelling below, in upper or lower case; an
+option's names in pylance and fsspec are spellings too. From one table come both the options of pylance's object store
+and the arguments of the fsspec file system, so a setting reaches every path to the store; an option that the table does
+not know is refused.
 """
 
-TITLES = ("Option", "Also written", "pylance", "fsspec", "Type")
+TITLES = ("Option", "Also written", "pylance", "fsspec", "Environment", "Remarks")
 
 
 def render() -> str:
@@ -39,18 +42,29 @@ def _tables() -> list[tuple[OptionTable, list[str]]]:
 
 
 def _section(table: OptionTable, schemes: list[str]) -> str:
-    urls = codes(f"{scheme}://" for scheme in schemes)
+    urls = codes(f"{scheme}://" for scheme in schemes) + (" and plain paths" if "file" in schemes else "")
     rows = [_row(option) for option in table.options.values()]
     body = markdown.table(TITLES, rows) if rows else "It has no options, and refuses any."
     return f"## {table.store}\n\nLocations: {urls}\n\n{body}"
 
 
 def _row(option: Option) -> list[str]:
-    kind = option.type.__name__ + (", secret" if option.secret else "")
     return [
         code(option.name),
         codes(option.spellings),
-        codes(filter(None, [option.lance])),
+        codes(option.lance_names),
         codes(filter(None, [option.fsspec])),
-        kind,
+        codes(option.environment),
+        markdown.plain("; ".join(_remarks(option))),
     ]
+
+
+def _remarks(option: Option) -> Iterator[str]:
+    if option.refused:
+        yield f"refused: {option.refused}"
+    if option.note:
+        yield option.note
+    if option.needs:
+        yield f"needs {', '.join(option.needs)}"
+    if option.secret:
+        yield "secret"

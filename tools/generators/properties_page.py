@@ -49,7 +49,7 @@ def _row(prop: Property) -> list[str]:
     name = f"{prop.name}*" if prop.is_family else prop.name
     choices = f" One of {codes(prop.choices)}." if prop.choices else ""
     default = "required" if prop.required else "-" if prop.default is None else code(_text(prop.default))
-    return [code(name), prop.type.__name__, default, f"{prop.doc}.{choices}"]
+    return [code(name), prop.type.__name__, default, f"{markdown.plain(prop.doc)}.{choices}"]
 
 
 def _text(default: object) -> str:

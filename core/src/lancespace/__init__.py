@@ -12,16 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lancespace.backends import Backend, TableBackend
-    from lancespace.namespace import connect
     from lancespace.hookspecs import hookimpl
-    from lancespace.namespace import Namespace
+    from lancespace.namespace import Namespace, connect
     from lancespace.operations import OPERATIONS
     from lancespace.properties import Property
     from lancespace.table import Table
 
 __version__ = "0.1.0"
 
-__all__ = ["OPERATIONS", "Backend", "Namespace", "Property", "Table", "TableBackend", "__version__", "connect", "hookimpl"]
+__all__ = [
+    "OPERATIONS",
+    "Backend",
+    "Namespace",
+    "Property",
+    "Table",
+    "TableBackend",
+    "__version__",
+    "connect",
+    "hookimpl",
+]
 
 _HOME = {
     "OPERATIONS": "lancespace.operations",

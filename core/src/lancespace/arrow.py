@@ -1,8 +1,8 @@
 """Arrow data on its way into an operation.
 
 The spec's clients pass Arrow IPC bytes, people pass what they have. :class:`ArrowData` takes either and gives a backend
-the form it wants: a reader to write from, or a stream of IPC bytes to send on. Nothing is converted before a backend asks,
-and nothing is materialised: a table larger than memory passes through as a stream of batches.
+the form it wants: a reader to write from, or a stream of IPC bytes to send on. Nothing is converted before a backend
+asks, and nothing is materialised: a table larger than memory passes through as a stream of batches.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ArrowLike = Union[bytes, bytearray, memoryview, "pa.Table", "pa.RecordBatch", "pa.RecordBatchReader", Any]
-"""What people may pass as data: IPC stream bytes, anything with the Arrow C stream or array interface (pyarrow, polars, pandas,
-DuckDB and others), or a list of dicts."""
+"""What people may pass as data: IPC stream bytes, anything with the Arrow C stream or array interface (pyarrow,
+polars, pandas, DuckDB and others), or a list of dicts."""
 
 _CHUNK_BYTES = 1 << 20
 
@@ -80,21 +80,23 @@ def _to_reader(source: ArrowLike) -> pa.RecordBatchReader:
         return source
     if isinstance(source, (bytes, bytearray, memoryview)):
         return pa.ipc.open_stream(pa.py_buffer(source))
-    if isinstance(source, pa.Table):
-        return source.to_reader()
-    if type(source).__module__.partition(".")[0] == "pandas":
-        # Before the C stream, which would bring the index along as a column.
+    if type(source).__module__.startswith("pandas."):
         return pa.Table.from_pandas(source, preserve_index=False).to_reader()
     if hasattr(source, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(source)
+    return _to_table(source).to_reader()
+
+
+def _to_table(source: ArrowLike) -> pa.Table:
+    import pyarrow as pa
+
     if hasattr(source, "__arrow_c_array__"):
-        batch = pa.record_batch(source)
-        return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+        return pa.Table.from_batches([pa.record_batch(source)])
     if isinstance(source, list) and source and all(isinstance(row, dict) for row in source):
-        return pa.Table.from_pylist(source).to_reader()
+        return pa.Table.from_pylist(source)
     raise InvalidInputError(
-        f"Cannot take {type(source).__name__} as data: pass an Arrow table, reader or IPC stream bytes, a pandas or polars "
-        "frame, or a list of dicts with at least one row."
+        f"Cannot take {type(source).__name__} as data: pass an Arrow table, reader or IPC stream bytes, "
+        "a pandas or polars frame, or a list of dicts with at least one row."
     )
 
 

@@ -55,8 +55,8 @@ class Connection:
     def storage(self, location: str, options: Mapping[str, str] | None = None, *, named: str = "location") -> Storage:
         """The storage below ``location``; its plugin is chosen by the URL scheme and loaded on first use.
 
-        ``options`` are ``storage.*`` properties without the prefix; by default, the connection's own. ``named`` is what messages
-        call the location.
+        ``options`` are ``storage.*`` properties without the prefix; by default, the connection's own. ``named`` is
+        what messages call the location.
         """
         from lancespace.storage import Storage, scheme_of
 

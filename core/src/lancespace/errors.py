@@ -128,13 +128,15 @@ _NOISE = re.compile(r"^(?:(?:LanceError\(\w+\)|Invalid user input|Generic [\w/]+
 _SCHEMA_DUMP = re.compile(r"(?: in schema|:)?:?\s*Schema \{.*", re.DOTALL)
 _URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,30}://)([^\s/'\"<>]*@)?([^\s?#'\"<>]*)([?#][^\s'\"<>]*)?", re.IGNORECASE)
 _SECRET = re.compile(
-    r"((?:secret|password|token|signature|credential|account_?key|api_?key)[\w-]*[\"']?\s*[=:]\s*"
+    r"((?:secret|password|token|signature|credential|account_?key|api_?key)[\w-]{0,40}[\"']?\s*[=:]\s*"
     r"|\bsig=|\bbearer )[^\s,;&]+",
     re.IGNORECASE,
 )
 _AZURE = ("abfs://", "abfss://", "wasb://", "wasbs://")
 _LONGEST = 400
 _RELAYED = "External error: "
+_PLAIN_CLASSES = frozenset({"OSError", "ValueError", "RuntimeError", "ArrowInvalid", "CommitConflictError"})
+"""Classes whose name adds nothing to the message."""
 
 
 def translate(
@@ -221,7 +223,7 @@ def _summary(error: BaseException, text: str, kind: ErrorClass) -> str:
     line = redact(_NOISE.sub("", text.partition("\n")[0]).strip())
     if len(line) > _LONGEST:
         line = line[: _LONGEST - 1] + "…"
-    speaks_for_itself = type(error) in (OSError, ValueError, RuntimeError) and kind is not InternalError
+    speaks_for_itself = type(error).__name__ in _PLAIN_CLASSES and kind is not InternalError
     return line if line and speaks_for_itself else f"{type(error).__name__}: {line}".removesuffix(": ")
 
 

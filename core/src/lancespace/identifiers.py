@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections.abc import Sequence
-from typing import NoReturn, Union
+from typing import NoReturn
 
 DELIMITER = "$"
 """Joins the names of an identifier in catalogs and REST routes; it is therefore not allowed inside a name."""
@@ -21,7 +21,7 @@ MAX_NAME_BYTES = 255
 MAX_IDENTIFIER_BYTES = 1024
 """A joined identifier may become an object key, and 1024 bytes is what common object stores allow."""
 
-Identifier = Union[str, Sequence[str]]
+Identifier = str | Sequence[str]
 """What people may pass: ``"sales.orders"``, ``["sales", "orders"]``, or ``""`` / ``[]`` for the root namespace."""
 
 _FORBIDDEN_CHARACTERS = {"/": "a slash", "\\": "a backslash", DELIMITER: f"the delimiter {DELIMITER!r}"}
@@ -45,6 +45,11 @@ def parse(identifier: Identifier) -> list[str]:
 def join(names: Sequence[str]) -> str:
     """The catalog's form of an identifier: ``["a", "b"]`` becomes ``"a$b"``; the root becomes ``""``."""
     return DELIMITER.join(validate(tuple(names)))
+
+
+def show(names: Sequence[str]) -> str:
+    """The identifier as a person writes it, for messages."""
+    return ".".join(names)
 
 
 def split(object_id: str) -> list[str]:
@@ -99,5 +104,6 @@ def _refuse(names: Sequence[object], reason: str) -> NoReturn:
     shown = repr(list(names))
     shown = shown if len(shown) <= 200 else f"{shown[:200]}..."  # noqa: PLR2004 - a message, not a rule
     raise InvalidInputError(
-        f"Invalid identifier {shown}: {reason}. Write it as a list of names or dotted, e.g. ['sales', 'orders'] or 'sales.orders'."
+        f"Invalid identifier {shown}: {reason}. "
+        "Write it as a list of names or dotted, e.g. ['sales', 'orders'] or 'sales.orders'."
     )

@@ -1,6 +1,7 @@
-"""The spec's operations as methods, made from the table; ``methods.pyi`` beside this file tells type checkers about them.
+"""The spec's operations as methods, made from the table.
 
-The stub is generated (``python -m tools.generate``) and a test keeps it true.
+``methods.pyi`` beside this file tells type checkers about them. It is generated (``python -m tools.generate``), and a
+test keeps it true.
 """
 
 from __future__ import annotations

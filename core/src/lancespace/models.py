@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def model(name: str) -> type[BaseModel]:
     """The request or response model called ``name``, e.g. ``model("CreateTableRequest")``."""
     from lance_namespace_urllib3_client import models
@@ -23,7 +23,7 @@ def model(name: str) -> type[BaseModel]:
     return found
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def error_class(code_name: str) -> type[LanceNamespaceError]:
     """The exception class of an ``ErrorCode`` by the code's name, e.g. ``error_class("TABLE_NOT_FOUND")``."""
     from lance_namespace import ErrorCode, from_error_code

@@ -18,6 +18,8 @@ from lancespace.operations import OPERATIONS, Operation, Payload
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from typing_extensions import Self
+
     from lancespace.arrow import ArrowLike
     from lancespace.identifiers import Identifier
     from lancespace.requests import RequestLike
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 class Namespace(OperationMethods):
     """A connected namespace: a ``lance_namespace.LanceNamespace`` whose operations are answered by plugins.
 
-    Every operation of the spec is a method. It takes the spec's request model, as the ecosystem passes it, or an identifier and
-    the request's fields as keywords::
+    Every operation of the spec is a method. It takes the spec's request model, as the ecosystem passes it, or an
+    identifier and the request's fields as keywords::
 
         ns.create_table("sales.orders", table, mode="overwrite")
         ns.list_tables("sales", limit=10).tables
@@ -70,7 +72,7 @@ class Namespace(OperationMethods):
         """Give back what the plugins hold; the namespace is not to be used afterwards."""
         self._connection.close()
 
-    def __enter__(self) -> Namespace:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -132,7 +134,7 @@ class Namespace(OperationMethods):
 
 def _about(operation: Operation, request: Any) -> str:
     names = getattr(request, "id", None)
-    return f"{operation.name} {identifiers.join(names)!r}" if names else operation.name
+    return f"{operation.name} {identifiers.show(names)!r}" if names else operation.name
 
 
 def _reconnect(kind: type[Namespace], backend: str, properties: Mapping[str, str]) -> Namespace:
@@ -145,8 +147,8 @@ def _reconnect(kind: type[Namespace], backend: str, properties: Mapping[str, str
 def connect(backend: str, properties: Mapping[str, str] | None = None) -> Namespace:
     """Connect to a namespace by the name of its backend, e.g. ``connect("dir", {"root": "/data"})``.
 
-    Property values are strings, as in every other Lance namespace client. Nothing is created or written: a directory that
-    does not exist yet, or may only be read, connects all the same.
+    Property values are strings, as in every other Lance namespace client. Nothing is created or written: a directory
+    that does not exist yet, or may only be read, connects all the same.
 
     Raises:
         InvalidInputError: If the backend or a property is unknown or ill-typed; the message lists the known ones.

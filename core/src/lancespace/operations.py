@@ -101,7 +101,8 @@ class Operation:
 
 
 HEADER_FIELDS = ("identity", "context")
-"""Request fields that travel as HTTP headers, for every operation (``x-api-key`` / ``Authorization`` / ``header.*``)."""
+"""Request fields that travel as HTTP headers, for every operation (``x-api-key`` / ``Authorization`` / ``header.*``).
+"""
 
 COMMON_ERRORS = (
     "UNSUPPORTED",

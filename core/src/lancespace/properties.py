@@ -33,7 +33,8 @@ class Property:
     choices: tuple[str, ...] = ()
     secret: bool = False
     identifies: bool = False
-    """Whether it is part of what makes the namespace this namespace (its root, its URI) and so of ``namespace_id()``."""
+    """Whether it is part of what makes the namespace this namespace (its root, its URI) and so of ``namespace_id()``.
+    """
 
     @property
     def is_family(self) -> bool:

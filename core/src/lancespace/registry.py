@@ -18,6 +18,8 @@ from typing import Any
 
 CORE_DISTRIBUTION = "lancespace-core"
 SELECT_VARIABLE = "LANCESPACE_PLUGINS"
+_TABLES_PACKAGES = frozenset({"lance", "pyarrow", "fsspec"})
+"""What the extra ``lancespace-core[tables]`` brings."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,19 @@ class Plugin:
         """Import the plugin.
 
         Raises:
+            UnsupportedOperationError: If it opens tables and pylance is not installed; the message has the pip line.
             InternalError: If its module or attribute cannot be imported; the cause is the plugin's own exception.
         """
+        from lance_namespace import InternalError, UnsupportedOperationError
+
         entry = metadata.EntryPoint(self.name, self.value, self.group.name)
         try:
             return entry.load()
         except Exception as error:
-            from lance_namespace import InternalError
-
+            if isinstance(error, ModuleNotFoundError) and error.name in _TABLES_PACKAGES:
+                raise UnsupportedOperationError(
+                    f'The {self.group.noun} {self.name!r} needs {error.name}: pip install "{CORE_DISTRIBUTION}[tables]"'
+                ) from error
             raise InternalError(
                 f"The {self.group.noun} {self.name!r} of the distribution {self.distribution!r} failed to import "
                 f"({self.value}): {type(error).__name__}: {error}"
@@ -156,7 +163,8 @@ def _only(plugin: Plugin) -> Plugin:
 
     claims = " and ".join(f"{one.distribution!r} ({one.value})" for one in (plugin, *plugin.rivals))
     raise InvalidInputError(
-        f"The {plugin.group.noun} {plugin.name!r} is claimed by {claims}: uninstall one, or choose with {SELECT_VARIABLE}."
+        f"The {plugin.group.noun} {plugin.name!r} is claimed by {claims}: "
+        f"uninstall one, or choose with {SELECT_VARIABLE}."
     )
 
 

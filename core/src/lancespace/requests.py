@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from typing import Any
 
 from lance_namespace import InvalidInputError
 from pydantic import BaseModel, ValidationError
@@ -18,7 +18,7 @@ from lancespace.errors import translate
 from lancespace.models import model
 from lancespace.operations import Operation, Subject
 
-RequestLike = Union[BaseModel, Mapping[str, Any], str, Sequence[str], None]
+RequestLike = BaseModel | Mapping[str, Any] | str | Sequence[str] | None
 
 _ALL_ROWS = 2**31 - 1
 _ROOT_ALLOWED = frozenset({Subject.NAMESPACE, Subject.CATALOG})
@@ -54,7 +54,8 @@ def _from_model(
     foreign = given.keys() - expected.model_fields.keys()
     if foreign:
         raise InvalidInputError(
-            f"{operation.name} takes a {expected.__name__}, not a {type(request).__name__} with {', '.join(sorted(foreign))}."
+            f"{operation.name} takes a {expected.__name__}, "
+            f"not a {type(request).__name__} with {', '.join(sorted(foreign))}."
         )
     return _from_fields(operation, expected, given)
 
@@ -123,5 +124,6 @@ def _check_identifier(operation: Operation, request: BaseModel) -> None:
         identifiers.validate(tuple(names))
     elif operation.subject not in _ROOT_ALLOWED:
         raise InvalidInputError(
-            f"{operation.name} needs the identifier of a {operation.subject.value}, e.g. ['sales', 'orders'] or 'sales.orders'."
+            f"{operation.name} needs the identifier of a {operation.subject.value}, "
+            "e.g. ['sales', 'orders'] or 'sales.orders'."
         )

@@ -26,7 +26,7 @@ class Table:
         self.id = identifier
 
     def __repr__(self) -> str:
-        return f"<table {identifiers.join(self.id)} of {self.namespace.namespace_id()}>"
+        return f"<table {identifiers.show(self.id)} of {self.namespace.namespace_id()}>"
 
     def exists(self) -> bool:
         """Whether the catalog has it, declared or with data."""
@@ -45,8 +45,8 @@ class Table:
     def query(self, **fields: Any) -> pa.RecordBatchReader:
         """Query the table and stream the result; the fields are those of ``QueryTableRequest``.
 
-        ``vector`` may be a plain list, ``columns`` a list of names or a dict of expressions, ``full_text_query`` a string. Without a
-        ``k``, all rows that match are answered.
+        ``vector`` may be a plain list, ``columns`` a list of names or a dict of expressions, ``full_text_query`` a
+        string. Without a ``k``, all rows that match are answered.
         """
         answer = self.namespace.call(OPERATIONS["query_table"], self.id, **fields)
         return from_ipc_file(answer.data) if hasattr(answer, "data") else answer

@@ -22,7 +22,7 @@ def install(manager: pluggy.PluginManager) -> None:
         return
     starts = threading.local()
 
-    def before(hook_name: str, hook_impls: Sequence[pluggy.HookImpl], kwargs: Mapping[str, Any]) -> None:
+    def before(*_: object) -> None:
         starts.stack = [*getattr(starts, "stack", ()), time.perf_counter()]
 
     def after(
@@ -33,7 +33,9 @@ def install(manager: pluggy.PluginManager) -> None:
     ) -> None:
         elapsed = (time.perf_counter() - starts.stack.pop()) * 1000
         plugins = "+".join(impl.plugin_name for impl in reversed(hook_impls)) or "nobody"
-        sys.stderr.write(f"lancespace: {hook_name}({_shown(kwargs)}) {plugins} -> {_answer(outcome)} {elapsed:.3f} ms\n")
+        sys.stderr.write(
+            f"lancespace: {hook_name}({_shown(kwargs)}) {plugins} -> {_answer(outcome)} {elapsed:.3f} ms\n"
+        )
 
     manager.add_hookcall_monitoring(before, after)
 

@@ -1,4 +1,4 @@
-"""Backends of ours for ``lance_namespace.connect``, and so for everything that is built on it (lancedb, lance-ray, Daft).
+"""Our backends for ``lance_namespace.connect``, and so for all that is built on it (lancedb, lance-ray, Daft).
 
 Upstream names implementations by class path, so every installed backend is an attribute of this module:
 ``lance_namespace.connect("lancespace.upstream.memory", {})``. :func:`register_aliases` adds short names.
@@ -21,7 +21,7 @@ def register_aliases() -> None:
         register_namespace_impl(f"lancespace-{name}", f"{__name__}.{name}")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def namespace_class(backend: str) -> type[Namespace]:
     """The class of namespaces of one backend, which takes its properties as keywords, as upstream passes them."""
 

@@ -39,11 +39,14 @@ from lancespace.tables.paging import paginate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lancespace.connection import Connection
+
 
 class CatalogOperations(TableAccess):
     """Existence, dropping, registering, renaming and recursive listing, by way of the basic operations."""
 
     if TYPE_CHECKING:
+        connection: Connection
         create_namespace: Callable[..., Any]
         list_namespaces: Callable[..., Any]
         describe_namespace: Callable[..., Any]
@@ -79,7 +82,9 @@ class CatalogOperations(TableAccess):
         mode = choose("mode", request.mode, REGISTER_MODES)
         ref = TableRef(tuple(request.id or ()), request.location, self.connection.storage(request.location).options)
         if not ref.exists():
-            raise InvalidInputError(f"There is no Lance table at {request.location!r}: create it first, or declare_table.")
+            raise InvalidInputError(
+                f"There is no Lance table at {request.location!r}: create it first, or declare_table."
+            )
         if mode == "Overwrite" and self._is_there(request.id):
             self.deregister_table(DeregisterTableRequest(id=request.id))
         declared = self.declare_table(
@@ -89,7 +94,7 @@ class CatalogOperations(TableAccess):
 
     @hookimpl
     def drop_table(self, request: DropTableRequest) -> DropTableResponse:
-        """Take the name out first, then delete the data: a crash in between leaves unreachable files, never half a table."""
+        """Take the name out, then delete the data: a crash between leaves unreachable files, never half a table."""
         ref = self.locate(request)
         gone = self.deregister_table(DeregisterTableRequest(id=request.id))
         storage = self.storage_for(ref)
@@ -103,9 +108,7 @@ class CatalogOperations(TableAccess):
         parent = names[:-1] if request.new_namespace_id is None else request.new_namespace_id
         target = identifiers.parse([*parent, request.new_table_name])
         described = self.describe_table(DescribeTableRequest(id=names))
-        self.declare_table(
-            DeclareTableRequest(id=target, location=described.location, properties=described.properties)
-        )
+        self.declare_table(DeclareTableRequest(id=target, location=described.location, properties=described.properties))
         self.deregister_table(DeregisterTableRequest(id=names))
         return RenameTableResponse()
 

@@ -1,8 +1,9 @@
 """create_table, from declare_table and the Lance SDK.
 
 ``lance.write_dataset(mode="create")`` is no lock: several concurrent callers can all succeed, the later ones as an
-overwrite. So the name is reserved in the catalog first, the data files are written, and the first version is committed with
-put-if-absent and no retries. Of several creators of one table exactly one wins, and no reader sees anything before that.
+overwrite. So the name is reserved in the catalog first, the data files are written, and the first version is
+committed with put-if-absent and no retries. Of several creators of one table exactly one wins, and no reader sees
+anything before that.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class CreationOperations(TableAccess):
     ) -> CreateTableResponse:
         if mode == "Create":
             raise TableAlreadyExistsError(
-                f"The table {identifiers.join(request.id or [])!r} exists already: "
+                f"The table {identifiers.show(request.id or [])!r} exists already: "
                 "choose another name, or the mode 'exist_ok' or 'overwrite'."
             )
         if mode == "ExistOk":
@@ -101,7 +102,7 @@ class CreationOperations(TableAccess):
 
 
 def _checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same data, after its schema and first batch were looked at: most bad input is found before anything changes."""
+    """The same data, after a look at its schema and first batch: most bad input is found before anything changes."""
     import lance
     import pyarrow as pa
 
@@ -118,7 +119,7 @@ def _write_fragments(ref: TableRef, reader: pa.RecordBatchReader, request: Creat
     from lance.fragment import write_fragments
 
     options = {**ref.storage_options, **(request.storage_options or {})}
-    with translated(f"create table {identifiers.join(ref.id)!r}"):
+    with translated(f"create table {identifiers.show(ref.id)!r}"):
         fragments: list[Any] = write_fragments(
             reader, ref.location, schema=reader.schema, mode="create", storage_options=options
         )
@@ -140,9 +141,9 @@ def _commit_first_version(ref: TableRef, schema: pa.Schema, fragments: list[Any]
         )
     except OSError as error:
         if not ref.exists():
-            raise translate(error, about=f"create table {identifiers.join(ref.id)!r}") from error
+            raise translate(error, about=f"create table {identifiers.show(ref.id)!r}") from error
         raise TableAlreadyExistsError(
-            f"The table {identifiers.join(ref.id)!r} was created by somebody else at the same time."
+            f"The table {identifiers.show(ref.id)!r} was created by somebody else at the same time."
         ) from error
     version: int = created.version
     return version

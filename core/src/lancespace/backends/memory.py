@@ -1,7 +1,7 @@
 """The reference backend: a catalog in memory, its tables in a temporary directory.
 
-It is the shortest full backend, the example in the docs, and what the conformance suite is tested against. Two connections never
-share a catalog; closing one deletes its tables.
+It is the shortest full backend, the example in the docs, and what the conformance suite is tested against. Two
+connections never share a catalog; closing one deletes its tables.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class MemoryBackend(TableBackend):
             parent = self._namespace(names[:-1])
             existing = parent.children.get(names[-1])
             if existing is not None and mode == "Create":
-                raise NamespaceAlreadyExistsError(f"The namespace {identifiers.join(names)!r} exists already.")
+                raise NamespaceAlreadyExistsError(f"The namespace {identifiers.show(names)!r} exists already.")
             if existing is not None and mode == "Overwrite":
                 self._refuse_full(existing, names)
             if existing is None or mode == "Overwrite":
@@ -134,7 +134,7 @@ class MemoryBackend(TableBackend):
         with self._lock:
             tables = self._namespace(names[:-1]).tables
             if names[-1] in tables:
-                raise TableAlreadyExistsError(f"The table {identifiers.join(names)!r} exists already.")
+                raise TableAlreadyExistsError(f"The table {identifiers.show(names)!r} exists already.")
             location = request.location or f"{self._tables_directory()}/{uuid.uuid4().hex}.lance"
             table = tables[names[-1]] = _Table(location, dict(request.properties or {}))
             return DeclareTableResponse(location=table.location, properties=table.properties, storage_options={})
@@ -189,19 +189,19 @@ class MemoryBackend(TableBackend):
         found = self._root
         for name in names:
             if name not in found.children:
-                raise NamespaceNotFoundError(f"There is no namespace {identifiers.join(names)!r}.")
+                raise NamespaceNotFoundError(f"There is no namespace {identifiers.show(names)!r}.")
             found = found.children[name]
         return found
 
     def _table(self, names: Names) -> _Table:
         tables = self._namespace(names[:-1]).tables
         if names[-1] not in tables:
-            raise TableNotFoundError(f"There is no table {identifiers.join(names)!r}.")
+            raise TableNotFoundError(f"There is no table {identifiers.show(names)!r}.")
         return tables[names[-1]]
 
     def _refuse_full(self, namespace: _Namespace, names: Names) -> None:
         if namespace.tables or namespace.children:
             raise NamespaceNotEmptyError(
-                f"The namespace {identifiers.join(names)!r} holds {len(namespace.tables)} tables and "
+                f"The namespace {identifiers.show(names)!r} holds {len(namespace.tables)} tables and "
                 f"{len(namespace.children)} namespaces: drop them first, or use the behavior 'Cascade'."
             )

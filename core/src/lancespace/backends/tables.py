@@ -62,8 +62,8 @@ class TableBackend(
 ):
     """Implement the eight basic operations of the spec, marked with ``@hookimpl``, and get the others.
 
-    The Lance SDK does the rest at the location that ``describe_table`` answers. Override any operation that the catalog can
-    do better, for example ``rename_table`` where it can be atomic.
+    The Lance SDK does the rest at the location that ``describe_table`` answers. Override any operation that the
+    catalog can do better, for example ``rename_table`` where it can be atomic.
     """
 
     @abstractmethod

@@ -36,7 +36,8 @@ class JobStatus:
 
 
 Report = Callable[[float, str], None]
-"""What a job calls at its safe points: the fraction done and a word on it. It raises ``JobCanceled`` if the job is to stop."""
+"""What a job calls at its safe points: the fraction done and a word on it. It raises ``JobCanceled`` if the job is to
+stop."""
 
 
 class JobCanceled(Exception):  # noqa: N818 - a request, not an error

@@ -27,7 +27,7 @@ class LocalStorage:
 
     @hookimpl
     def filesystem(self, options: Mapping[str, str]) -> AbstractFileSystem:
-        """fsspec's local file system."""
+        """Fsspec's local file system."""
         from fsspec.implementations.local import LocalFileSystem
 
         return LocalFileSystem(auto_mkdir=False, **OPTIONS.for_fsspec(options))

@@ -1,7 +1,7 @@
 """The kinds of values that storage options have.
 
 Each function reads a property's text, or raises a ``ValueError`` that says what it must be and never repeats the text:
-it may be a secret. Lance wants durations with a unit and fsspec wants seconds; both are read here, and either is written.
+it may be a secret. Lance wants durations with a unit, fsspec wants seconds; both are read, and either is written.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ class Feature(Enum):
     TABLE_PROPERTIES = "properties of tables"
     CASCADE = "DropNamespace with the behavior Cascade"
     RENAME_ACROSS_NAMESPACES = "RenameTable into another namespace"
+    ATOMIC_BATCHES = "changes of several tables that happen together or not at all"
     LOCAL_TABLES = "tables in local directories that the suite can reach"
 
 

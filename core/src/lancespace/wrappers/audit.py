@@ -1,4 +1,4 @@
-"""``wrappers=audit``: one JSON line per operation, saying who did what to which object, how it ended and how long it took."""
+"""``wrappers=audit``: a JSON line per operation: who did what to which object, how it ended, how long it took."""
 
 from __future__ import annotations
 

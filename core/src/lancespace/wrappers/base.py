@@ -20,7 +20,7 @@ Around = Generator[None, Any, Any]
 
 
 class OperationWrapper:
-    """A wrapper plugin. Its properties are declared without its name: ``path`` of ``audit`` is given as ``audit.path``."""
+    """A wrapper plugin; its property ``path``, say, is given to ``audit`` as ``audit.path``."""
 
     properties: ClassVar[tuple[Property, ...]] = ()
 

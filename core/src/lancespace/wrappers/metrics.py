@@ -49,7 +49,11 @@ class MetricsRegistry:
         with self._lock:
             lines = [line for key in sorted(self._histograms) for line in self._series(*key, self._histograms[key])]
         name = "lancespace_operation_seconds"
-        header = [f"# TYPE {name} histogram", f"# UNIT {name} seconds", f"# HELP {name} Time per operation and outcome."]
+        header = [
+            f"# TYPE {name} histogram",
+            f"# UNIT {name} seconds",
+            f"# HELP {name} Time per operation and outcome.",
+        ]
         return "\n".join([*header, *lines, "# EOF"]) + "\n"
 
     def _series(self, operation: str, outcome: str, histogram: _Histogram) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The directory catalog: Lance tables in a directory, on a disk or in an object store.
 
-``lancespace.connect("dir", {"root": "/data"})``, or upstream ``lance_namespace.connect("lancespace_dir.DirectoryNamespace",
-{"root": "/data"})``.
+``lancespace.connect("dir", {"root": "/data"})``, or upstream
+``lance_namespace.connect("lancespace_dir.DirectoryNamespace", {"root": "/data"})``.
 """
 
 from __future__ import annotations

@@ -42,13 +42,14 @@ from lancespace_dir.pages import filtered
 from lancespace_dir.settings import PROPERTIES
 
 if TYPE_CHECKING:
-    from lancespace.connection import Connection
     from pydantic import BaseModel
+
+    from lancespace.connection import Connection
     from lancespace_dir.catalogs import Place
 
 
 class DirectoryBackend(TableBackend):
-    """Answers the operations for a directory; what a catalog is like in V1, V2 and compatibility mode is in its catalog."""
+    """Answers the operations; what differs between V1, V2 and compatibility mode is in its catalog."""
 
     properties = PROPERTIES
 
@@ -141,7 +142,9 @@ class DirectoryBackend(TableBackend):
         overwrite = choose("mode", request.mode, REGISTER_MODES) == "Overwrite"
         location = root.relative(request.location, self.root)
         if not self._ref(request.id or [], location).exists():
-            raise InvalidInputError(f"There is no Lance table at {request.location!r}: create it first, or use declare_table.")
+            raise InvalidInputError(
+                f"There is no Lance table at {request.location!r}: create it first, or use declare_table."
+            )
         place = self.catalog.register(request.id or [], location, request.properties or {}, overwrite=overwrite)
         return RegisterTableResponse(location=self.storage.uri(place.location), properties=_known(place))
 
@@ -166,7 +169,7 @@ class DirectoryBackend(TableBackend):
 
     def locate(self, request: BaseModel) -> TableRef:
         """A table with the options that open it, which are not part of any answer: they may hold secrets."""
-        names = request.id or []
+        names: list[str] = getattr(request, "id", None) or []
         return self._ref(names, self.catalog.find(names).location)
 
     def _ref(self, names: list[str], location: str) -> TableRef:

@@ -81,22 +81,26 @@ def choose_catalog(settings: Settings, storage: Storage) -> Catalog:
     from lancespace_dir.v2 import ManifestCatalog
 
     if settings["manifest_enabled"]:
-        return ManifestCatalog(storage, commit_retries=settings["commit_retries"], with_v1=settings["dir_listing_enabled"])
+        return ManifestCatalog(
+            storage, commit_retries=settings["commit_retries"], with_v1=settings["dir_listing_enabled"]
+        )
     if settings["dir_listing_enabled"]:
         return ListingCatalog(Listing(storage), storage.location)
-    raise InvalidInputError("One of manifest_enabled and dir_listing_enabled must be true, or the catalog could hold nothing.")
+    raise InvalidInputError(
+        "One of manifest_enabled and dir_listing_enabled must be true, or the catalog could hold nothing."
+    )
 
 
 def no_namespace(names: Names) -> NamespaceNotFoundError:
     """The error for a namespace that is not there."""
-    return NamespaceNotFoundError(f"There is no namespace {identifiers.join(names)!r}.")
+    return NamespaceNotFoundError(f"There is no namespace {identifiers.show(names)!r}.")
 
 
 def no_table(names: Names) -> TableNotFoundError:
     """The error for a table that is not there."""
-    return TableNotFoundError(f"There is no table {identifiers.join(names)!r}.")
+    return TableNotFoundError(f"There is no table {identifiers.show(names)!r}.")
 
 
 def table_exists(names: Names) -> TableAlreadyExistsError:
     """The error for a table name that is taken."""
-    return TableAlreadyExistsError(f"The table {identifiers.join(names)!r} exists already.")
+    return TableAlreadyExistsError(f"The table {identifiers.show(names)!r} exists already.")

@@ -1,4 +1,4 @@
-"""V1: tables are the ``<name>.lance`` directories of the root, and markers in them say what is reserved or deregistered."""
+"""V1: tables are the ``<name>.lance`` directories of the root; markers in them say reserved or deregistered."""
 
 from __future__ import annotations
 
@@ -85,12 +85,13 @@ class Listing:
         """
         if scheme_of(self._storage.location) != "file":
             raise UnsupportedOperationError(
-                "Renaming a V1 table would copy its data in this store: connect with manifest_enabled=true to rename in place."
+                "Renaming a V1 table would copy its data in this store: connect with manifest_enabled=true, "
+                "which renames in place."
             )
         Path(self._path(source)).rename(self._path(target))
 
     def delete(self, location: str) -> None:
-        """Delete a table directory, its deregistered mark last: what a crash leaves stays hidden, and a repeat goes on."""
+        """Delete a table directory, its mark last: what a crash leaves stays hidden, and a repeat goes on."""
         path = self._path(location)
         for entry in self._contents(path):
             if not entry.endswith(f"/{DEREGISTERED}"):

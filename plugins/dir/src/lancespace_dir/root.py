@@ -31,8 +31,9 @@ def root_location(name: str) -> str:
 def new_location(object_id: str) -> str:
     """A place for a table that is in no V1 reader's way.
 
-    The random part spreads tables over the partitions of an object store, and keeps a table that is dropped and created again
-    apart from what is left of the old one. A long identifier is cut, since it is only there for people to see.
+    The random part spreads tables over the partitions of an object store, and keeps a table that is dropped and
+    created again apart from what is left of the old one. A long identifier is cut, since it is only there for people
+    to see.
     """
     readable = object_id.encode()[: MAX_DIRECTORY_BYTES - 9].decode(errors="ignore")
     return f"{secrets.token_hex(4)}_{readable}"
@@ -60,5 +61,6 @@ def relative(location: str, root: str) -> str:
 
 def _refuse(location: str, root: str) -> None:
     raise InvalidInputError(
-        f"The location {location!r} is not below the catalog's root {root!r}: give a path relative to the root, without '..'."
+        f"The location {location!r} is not below the catalog's root {root!r}: "
+        "give a path relative to the root, without '..'."
     )

@@ -5,9 +5,13 @@ from __future__ import annotations
 from lancespace.properties import Property
 
 PROPERTIES = (
-    Property("root", "Directory of the catalog: a path or a URL such as s3://bucket/prefix", required=True, identifies=True),
+    Property(
+        "root", "Directory of the catalog: a path or a URL such as s3://bucket/prefix", required=True, identifies=True
+    ),
     Property("manifest_enabled", "Keep namespaces and tables in the __manifest table (V2)", type=bool, default=True),
-    Property("dir_listing_enabled", "Find tables as <name>.lance directories of the root (V1)", type=bool, default=True),
+    Property(
+        "dir_listing_enabled", "Find tables as <name>.lance directories of the root (V1)", type=bool, default=True
+    ),
     Property("commit_retries", "How often a change is tried again after others were faster", type=int, default=20),
     Property("storage.", "Options of the store, in any spelling its plugin knows, e.g. storage.region"),
 )

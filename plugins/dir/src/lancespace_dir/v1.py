@@ -26,7 +26,8 @@ class ListingCatalog:
         if not names:
             raise NamespaceAlreadyExistsError("The root namespace exists always.")
         raise UnsupportedOperationError(
-            f"Cannot create the namespace {identifiers.join(names)!r}: a V1 catalog has one level. Connect with manifest_enabled=true."
+            f"Cannot create the namespace {identifiers.show(names)!r}: a V1 catalog has one level. "
+            "Connect with manifest_enabled=true."
         )
 
     def drop_namespace(self, names: Names, *, cascade: bool) -> Mapping[str, str]:
@@ -67,7 +68,9 @@ class ListingCatalog:
         name = self._name(names)
         place = Place(root.root_location(name))
         if location is not None and root.relative(location, self._root) != place.location:
-            raise InvalidInputError(f"In a V1 catalog the table {name!r} can only be at {place.location!r}, not at {location!r}.")
+            raise InvalidInputError(
+                f"In a V1 catalog the table {name!r} can only be at {place.location!r}, not at {location!r}."
+            )
         if self._listing.is_hidden(place.location):
             raise table_exists_deregistered(name)
         if self._listing.is_occupied(place.location):
@@ -84,7 +87,9 @@ class ListingCatalog:
         name = self._name(names)
         place = Place(root.root_location(name))
         if root.relative(location, self._root) != place.location:
-            raise InvalidInputError(f"In a V1 catalog the table {name!r} can only be at {place.location!r}, not at {location!r}.")
+            raise InvalidInputError(
+                f"In a V1 catalog the table {name!r} can only be at {place.location!r}, not at {location!r}."
+            )
         if self._listing.exists(name) and not overwrite:
             raise table_exists(names)
         self._listing.show(place.location)
@@ -132,5 +137,6 @@ def table_exists_deregistered(name: str) -> Exception:
     """The error for a name whose directory holds a deregistered table."""
     error = table_exists([name])
     return type(error)(
-        f"The name {name!r} is held by a deregistered table at {root.root_location(name)!r}: register it again, or drop it first."
+        f"The name {name!r} is held by a deregistered table at {root.root_location(name)!r}: "
+        "register it again, or drop it first."
     )

@@ -1,4 +1,4 @@
-"""V2: a catalog in the ``__manifest`` table; in compatibility mode, V1 tables of the root show too, the manifest first."""
+"""V2: a catalog in the ``__manifest`` table. In compatibility mode V1 tables of the root show too."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ class ManifestCatalog:
         """Enter a row, then mark the directory as reserved."""
         if self._is_v1(names):
             raise table_exists(names)
-        place = Place(self._location_for(names) if location is None else root.relative(location, self._root), properties)
+        place = Place(
+            self._location_for(names) if location is None else root.relative(location, self._root), properties
+        )
         self._enter(names, place, overwrite=False)
         if location is None:
             self._listing.reserve(place.location)
@@ -146,8 +148,8 @@ class ManifestCatalog:
     def rename(self, names: Names, target: Names) -> None:
         """Exchange the row for one with the new name, in one commit.
 
-        A V1 table is entered in the manifest first. Its directory stays where it is, and is marked so that it does not show under
-        its old name as well.
+        A V1 table is entered in the manifest first. Its directory stays where it is, and is marked so that it does
+        not show under its old name as well.
         """
         self._adopt(names)
         if self._is_v1(target):
@@ -185,7 +187,8 @@ class ManifestCatalog:
         return place
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Finish the manifest's upkeep."""
+        self.manifest.close()
 
     def _enter(self, names: Names, place: Place, *, overwrite: bool) -> None:
         object_id = identifiers.join(names)
@@ -268,7 +271,6 @@ def _need_empty(draft: Draft, object_id: str) -> None:
     child = next(draft.children(object_id, TABLE, NAMESPACE), None)
     if child is not None:
         raise NamespaceNotEmptyError(
-            f"The namespace {object_id!r} is not empty (it holds {child.object_id!r}): drop what is in it, or use the behavior 'Cascade'."
+            f"The namespace {object_id!r} is not empty, it holds {child.object_id!r}: drop what is in it, "
+            "or use the behavior 'Cascade'."
         )
-
-

@@ -1,8 +1,8 @@
 """The manifest as a backend uses it: consistent reads, and mutations that share commits.
 
-Callers of one process that mutate at the same time share one commit: the first of them leads, runs all mutations that are
-waiting on one draft, commits once, and hands each its own result or error. If another process was faster, the leader looks
-again and reruns them all.
+Callers of one process that mutate at the same time share one commit: the first of them leads, runs all mutations that
+are waiting on one draft, commits once, and hands each its own result or error. If another process was faster, the
+leader looks again and reruns them all.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from lancespace_dir.manifest.drafts import Draft
 from lancespace_dir.manifest.reader import ManifestReader
 from lancespace_dir.manifest.schema import DIRECTORY, Entry
 from lancespace_dir.manifest.turns import Turns
+from lancespace_dir.manifest.upkeep import Upkeep
 from lancespace_dir.manifest.writer import Conflict, ManifestWriter
 
 if TYPE_CHECKING:
@@ -64,13 +65,12 @@ class Manifest:
         self._retries = commit_retries
         self._reader = ManifestReader(storage)
         self._writer = ManifestWriter(storage, storage.uri(DIRECTORY))
-        self._turns = Turns(storage)
+        self._turns = Turns(storage, "commit")
+        self._upkeep = Upkeep(Turns(storage, "upkeep"), self._reader.open_latest)
         self._state = threading.RLock()
         self._queue: list[_Request[Any]] = []
         self._queue_changed = threading.Condition()
         self._has_leader = False
-        self.on_commit: Callable[[], None] = lambda: None
-        """Called after each commit, in the leader's thread."""
 
     @contextmanager
     def reading(self) -> Iterator[ManifestReader]:
@@ -106,6 +106,10 @@ class Manifest:
                 self._has_leader = False
                 self._queue_changed.notify_all()
         return request.outcome()
+
+    def close(self) -> None:
+        """Wait for upkeep that is under way."""
+        self._upkeep.close()
 
     def _lead(self, batch: list[_Request[Any]]) -> None:
         try:
@@ -150,5 +154,5 @@ class Manifest:
             return False
         with self._state:
             self._reader.adopt(dataset)
-        self.on_commit()
+        self._upkeep.consider(dataset.version)
         return True

@@ -17,8 +17,8 @@ Result = TypeVar("Result")
 class Draft:
     """The manifest as it would be after the changes made so far.
 
-    Mutations of one batch run one after the other on the same draft, so each sees what those before it did. One that raises
-    leaves nothing behind.
+    Mutations of one batch run one after the other on the same draft, so each sees what those before it did. One that
+    raises leaves nothing behind.
     """
 
     def __init__(self, reader: ManifestReader) -> None:

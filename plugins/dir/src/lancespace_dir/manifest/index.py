@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lancespace.identifiers import DELIMITER
@@ -24,8 +24,8 @@ def parent_of(object_id: str) -> str:
 class Index:
     """Where every entry is, and the sorted children of every namespace.
 
-    An entry costs one dict item; its cells stay in Arrow until they are asked for. The children are only built when something is
-    listed, and kept up from then on.
+    An entry costs one dict item; its cells stay in Arrow until they are asked for. The children are only built when
+    something is listed, and kept up from then on.
     """
 
     def __init__(self) -> None:
@@ -94,15 +94,6 @@ class Index:
         for segment in self._segments.get(path, ()):
             ids = segment.ids()
             yield segment, [row for row, object_id in enumerate(ids) if self._places.get(object_id) == (segment, row)]
-
-    def move(self, segments: Iterable[Segment], path: str) -> None:
-        """Upkeep rewrote these segments into another file; their offsets were set already."""
-        for segment in segments:
-            old = self._segments.get(segment.path, [])
-            if segment in old:
-                old.remove(segment)
-            segment.path = path
-            self._segments.setdefault(path, []).append(segment)
 
     def _forget(self, object_id: str, object_type: str) -> None:
         del self._places[object_id]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import lance
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 
 _MAX_VERSION = 2**64 - 1
 _RECENT_SECONDS = 30.0
-"""How long the look for the next file may be trusted. Old versions are deleted only much later (:mod:`.upkeep`), so that a
-reader who looked recently cannot miss a version because its file is gone already."""
+"""How long the look for the next file may be trusted. Old versions are deleted only much later (:mod:`.upkeep`), so
+that a reader who looked recently cannot miss a version because its file is gone already."""
 _COLD_LOOKUPS = 3
 """So many single entries are looked up in the table before everything is loaded."""
+_NEAR_VERSIONS = 10
+"""How many versions on the latest one is looked for file by file."""
 _SMALL_TABLE = 5_000
 """A manifest of at most so many rows is loaded at once: that is as fast as looking one entry up."""
 
@@ -120,6 +123,10 @@ class ManifestReader:
         """Files that are about to be committed: when they show up, their rows are known already."""
         self._fresh = {segment.path: segment for segment in written}
 
+    def open_latest(self) -> Any:
+        """The table at its latest version, as a handle of its own."""
+        return lance.dataset(self._uri, storage_options=self._storage.options)
+
     def adopt(self, dataset: Any) -> None:
         """Take in the version that our own commit made."""
         if dataset.version > self.version:
@@ -128,7 +135,7 @@ class ManifestReader:
     def _open(self) -> None:
         if not self._storage.filesystem.exists(self._versions):
             return
-        dataset = lance.dataset(self._uri, storage_options=self._storage.options)
+        dataset = self.open_latest()
         check_flags(dataset.metadata, writing=False)
         self._take_in(dataset)
 
@@ -142,7 +149,13 @@ class ManifestReader:
         return f"{self._versions}/{_MAX_VERSION - version:020d}.manifest"
 
     def _newest(self) -> Any:
-        return lance.dataset(self._uri, storage_options=self._storage.options)
+        """The latest version: a few steps on, if it is that near, and otherwise by listing."""
+        exists = self._storage.filesystem.exists
+        near = takewhile(exists, (self._file_of(self.version + step) for step in range(1, _NEAR_VERSIONS)))
+        steps = sum(1 for _ in near)
+        if 0 < steps < _NEAR_VERSIONS - 1:
+            return self.dataset.checkout_version(self.version + steps)
+        return self.open_latest()
 
     def _take_in(self, dataset: Any) -> None:
         fragments = {segments.path_of(f.metadata): f for f in dataset.get_fragments()}

@@ -18,7 +18,9 @@ TABLE_VERSION = "table_version"
 
 SCHEMA = pa.schema(
     [
-        pa.field("object_id", pa.string(), nullable=False, metadata={"lance-schema:unenforced-primary-key:position": "0"}),
+        pa.field(
+            "object_id", pa.string(), nullable=False, metadata={"lance-schema:unenforced-primary-key:position": "0"}
+        ),
         pa.field("object_type", pa.string(), nullable=False),
         pa.field("location", pa.string()),
         pa.field("metadata", pa.string()),
@@ -89,6 +91,6 @@ def check_flags(metadata: Mapping[str, str], *, writing: bool) -> None:
         unknown = int(metadata.get(key) or 0) & ~_KNOWN_FLAGS
         if unknown:
             raise UnsupportedOperationError(
-                f"This catalog's manifest needs a newer lancespace to be {what} (unknown feature flags {unknown:#x} in {key}): "
-                "upgrade lancespace."
+                f"This catalog's manifest needs a newer lancespace to be {what}: upgrade lancespace "
+                f"(unknown feature flags {unknown:#x} in {key})."
             )

@@ -60,18 +60,21 @@ def whole(path: str, rows: pa.Table) -> Segment:
 def read(fragment: Any) -> Segment:
     """Read a fragment's live rows and their offsets."""
     rows = fragment.scanner(with_row_address=True).to_table()
-    addresses = rows.column("_rowaddr").to_numpy()
-    offsets = (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    return Segment(path_of(fragment.metadata), rows.drop_columns(["_rowaddr"]), offsets)
+    return Segment(path_of(fragment.metadata), rows.drop_columns(["_rowaddr"]), _offsets(rows))
 
 
 def live_offsets(fragment: Any) -> npt.NDArray[np.int64]:
     """The offsets of the rows that are not deleted, without reading any column."""
-    addresses = fragment.scanner(columns=[], with_row_address=True).to_table().column("_rowaddr").to_numpy()
-    return (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    return _offsets(fragment.scanner(columns=[], with_row_address=True).to_table())
 
 
 def path_of(metadata: Any) -> str:
     """The data file of a fragment; ours and Rust's manifests have one file per fragment."""
     path: str = metadata.files[0].path
     return path
+
+
+def _offsets(rows: pa.Table) -> npt.NDArray[np.int64]:
+    """The physical offsets of rows that were read with their addresses."""
+    addresses: npt.NDArray[np.uint64] = rows.column("_rowaddr").to_numpy()
+    return (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)

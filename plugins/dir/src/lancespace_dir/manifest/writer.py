@@ -1,12 +1,12 @@
 """One commit to the manifest: a compare-and-swap.
 
-Lance lets appends pass each other, so an append could not keep identifiers unique. Every commit of ours therefore touches
-one fragment that everybody at the same version agrees on, and Lance refuses the second of two commits that touch the same
-fragment. Usually that is the tip, a small fragment which is *replaced* by itself and the new rows. Where no fragment is
-small, as after a commit of the Rust implementation, one row of the newest fragment moves into a new tip. A manifest without
-any rows is overwritten, which may only become the very next version. So any two commits, by either implementation, exclude each
-other; and a commit costs the same however large the catalog is, because rows in larger fragments are never rewritten, only
-marked as deleted.
+Lance lets appends pass each other, so an append could not keep identifiers unique. Every commit of ours therefore
+touches one fragment that everybody at the same version agrees on, and Lance refuses the second of two commits that
+touch the same fragment. Usually that is the tip, a small fragment which is *replaced* by itself and the new rows.
+Where no fragment is small, as after a commit of the Rust implementation, one row of the newest fragment moves into a
+new tip. A manifest without any rows is overwritten, which may only become the very next version. So any two commits,
+by either implementation, exclude each other; and a commit costs the same however large the catalog is, because rows
+in larger fragments are never rewritten, only marked as deleted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from lancespace_dir.manifest.schema import SCHEMA, STORAGE_VERSION, Entry, check
 
 if TYPE_CHECKING:
     from lancespace.storage import Storage
-
     from lancespace_dir.manifest.reader import ManifestReader
     from lancespace_dir.manifest.segments import Segment
 

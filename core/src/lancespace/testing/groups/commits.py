@@ -1,0 +1,122 @@
+"""Versions that a client commits through the catalog."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lancespace.testing.client import Client
+from lancespace.testing.errors import raises
+from lancespace.testing.fixtures import BackendFixtures
+from lancespace.testing.requirements import Feature, covers, needs
+from lancespace.testing.samples import COUNT
+from lancespace.testing.staging import stage_append
+
+
+class CommitTests(BackendFixtures):
+    """CreateTableVersion, BatchCreateTableVersions, BatchCommitTables."""
+
+    @covers("create_table_version")
+    @needs("create_table", "describe_table", "list_table_versions", "count_table_rows", Feature.LOCAL_TABLES)
+    def test_create_version(self, client: Client) -> None:
+        """CreateTableVersion: the staged manifest is the latest version, for every reader."""
+        staged = _staged(client, "t")
+        made = client("create_table_version", id=["t"], **staged).version
+        assert made.version == 2
+        assert client.version(["t"]) == 2
+        assert client("count_table_rows", id=["t"]).count == COUNT + 2
+
+    @covers("create_table_version", "CONCURRENT_MODIFICATION")
+    @needs("create_table", "describe_table", "count_table_rows", Feature.LOCAL_TABLES)
+    def test_create_existing_version(self, client: Client) -> None:
+        """CreateTableVersion: put_if_not_exists, so code 14 if another writer made the version; his rows stay."""
+        first, late = _staged(client, "t"), _stage(client, "t", stop=5)
+        client("create_table_version", id=["t"], **first)
+        with client.unchanged(), raises("CONCURRENT_MODIFICATION"):
+            client("create_table_version", id=["t"], **late)
+        assert client("count_table_rows", id=["t"]).count == COUNT + 2
+
+    @needs("create_table_version", "create_table", "describe_table", "list_table_versions", Feature.LOCAL_TABLES)
+    def test_create_version_again(self, client: Client) -> None:
+        """CreateTableVersion: the same request again, as after a lost answer, is no conflict and no second version."""
+        staged = _staged(client, "t")
+        for _ in range(2):
+            assert client("create_table_version", id=["t"], **staged).version.version == 2
+        assert client.version(["t"]) == 2
+
+    @covers("create_table_version", "INVALID_INPUT")
+    @needs("create_table", "describe_table", Feature.LOCAL_TABLES)
+    def test_create_version_refused(self, client: Client) -> None:
+        """CreateTableVersion: code 13 without the staged manifest, or for a version that is not the next one."""
+        staged = _staged(client, "t")
+        for fields in ({"manifest_path": f"{staged['manifest_path']}-gone"}, {"version": 7}):
+            with client.unchanged(), raises("INVALID_INPUT"):
+                client("create_table_version", id=["t"], **{**staged, **fields})
+
+    @covers("batch_create_table_versions")
+    @covers("batch_create_table_versions", "CONCURRENT_MODIFICATION")
+    @needs("create_table", "describe_table", "list_table_versions", Feature.LOCAL_TABLES)
+    def test_batch_of_one_version(self, client: Client) -> None:
+        """BatchCreateTableVersions: like CreateTableVersion for one table, with code 14 if the version exists."""
+        first, late = _staged(client, "t"), _stage(client, "t", stop=5)
+        made = client("batch_create_table_versions", entries=[{"id": ["t"], **first}]).versions
+        assert [each.version for each in made] == [2]
+        with client.unchanged(), raises("CONCURRENT_MODIFICATION"):
+            client("batch_create_table_versions", entries=[{"id": ["t"], **late}])
+        assert client.version(["t"]) == 2
+
+    @needs("batch_create_table_versions", "create_table", "describe_table", "list_table_versions")
+    @needs(Feature.LOCAL_TABLES, Feature.ATOMIC_BATCHES)
+    def test_batch_of_versions_is_atomic(self, client: Client) -> None:
+        """BatchCreateTableVersions: all versions, in the order of the request, or none if one of them exists."""
+        first, second = _staged(client, "t"), _staged(client, "u")
+        late = _stage(client, "u", stop=5)
+        made = client("batch_create_table_versions", entries=[{"id": ["t"], **first}, {"id": ["u"], **second}])
+        assert [each.version for each in made.versions] == [2, 2]
+        entries = [{"id": ["t"], **_stage(client, "t", stop=5)}, {"id": ["u"], **late}]
+        with client.unchanged(), raises("CONCURRENT_MODIFICATION"):
+            client("batch_create_table_versions", entries=entries)
+
+    @covers("batch_commit_tables")
+    @needs("declare_table", "list_tables", "table_exists")
+    def test_batch_commit(self, client: Client) -> None:
+        """BatchCommitTables: operations of several kinds, with a result for each in the order of the request."""
+        client("declare_table", id=["old"])
+        operations = [{"declare_table": {"id": ["new"]}}, {"deregister_table": {"id": ["old"]}}]
+        done = client("batch_commit_tables", operations=operations).results
+        assert [bool(each.declare_table) for each in done] == [True, False]
+        assert client("list_tables", id=[]).tables == ["new"]
+
+    @covers("batch_commit_tables", "TABLE_ALREADY_EXISTS", "TABLE_NOT_FOUND", "NAMESPACE_NOT_FOUND")
+    @needs("declare_table")
+    def test_batch_commit_is_atomic(self, client: Client) -> None:
+        """BatchCommitTables: if one operation fails, with its own code, none is applied."""
+        client("declare_table", id=["old"])
+        for code, bad in (
+            ("TABLE_ALREADY_EXISTS", {"declare_table": {"id": ["old"]}}),
+            ("TABLE_NOT_FOUND", {"deregister_table": {"id": ["absent"]}}),
+            ("NAMESPACE_NOT_FOUND", {"declare_table": {"id": ["absent", "t"]}}),
+        ):
+            operations = [{"declare_table": {"id": ["new"]}}, {"deregister_table": {"id": ["old"]}}, bad]
+            with client.unchanged(), raises(code):
+                client("batch_commit_tables", operations=operations)
+
+    @covers("batch_commit_tables", "CONCURRENT_MODIFICATION")
+    @needs("create_table", "describe_table", "list_tables", "count_table_rows", Feature.LOCAL_TABLES)
+    def test_batch_commit_of_existing_version(self, client: Client) -> None:
+        """BatchCommitTables: code 14 if a version to be created exists, and nothing else of the batch is applied."""
+        first, late = _staged(client, "t"), _stage(client, "t", stop=5)
+        client("batch_commit_tables", operations=[{"create_table_version": {"id": ["t"], **first}}])
+        assert client("count_table_rows", id=["t"]).count == COUNT + 2
+        operations = [{"declare_table": {"id": ["new"]}}, {"create_table_version": {"id": ["t"], **late}}]
+        with client.unchanged(), raises("CONCURRENT_MODIFICATION"):
+            client("batch_commit_tables", operations=operations)
+
+
+def _staged(client: Client, name: str) -> dict[str, Any]:
+    """A new table, and an append to it that is staged as its version 2."""
+    client.example("create_table", [name])
+    return _stage(client, name, stop=2)
+
+
+def _stage(client: Client, name: str, *, stop: int) -> dict[str, Any]:
+    return stage_append(client("describe_table", id=[name]).location, stop=stop)

@@ -1,0 +1,95 @@
+"""The storage plugin for ``s3://`` and ``s3a://``."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from lancespace.hookspecs import hookimpl
+from lancespace_dir_aws.options import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsspec import AbstractFileSystem
+
+_TRIES = 10
+
+
+class S3Storage:
+    """Amazon S3 and the stores that speak its protocol.
+
+    Without keys, pylance and s3fs both follow AWS's chain: environment, profile, web identity, container, instance.
+    """
+
+    @hookimpl(optionalhook=True)
+    def lance_location(self, location: str) -> str:
+        """The location as pylance knows it: Hadoop's ``s3a`` is S3's own ``s3``."""
+        _, _, rest = location.partition("://")
+        return f"s3://{rest}"
+
+    @hookimpl
+    def storage_options(self, location: str, options: Mapping[str, str]) -> dict[str, str]:
+        """The options for pylance, which wants the bucket in the host's name where requests are addressed that way."""
+        lance = OPTIONS.for_lance(options)
+        if "aws_endpoint" in lance and lance.get("aws_virtual_hosted_style_request") == "true":
+            endpoint = _with_bucket(_without_bucket(lance["aws_endpoint"], location), location)
+            lance |= {"aws_endpoint": endpoint, "aws_endpoint_url_s3": endpoint}
+        return lance
+
+    @hookimpl
+    def filesystem(self, location: str, options: Mapping[str, str]) -> AbstractFileSystem:
+        """An s3fs file system that never answers a listing from memory; retries wait with jitter."""
+        from s3fs import S3FileSystem
+
+        arguments = OPTIONS.for_fsspec(options)
+        config: dict[str, Any] = arguments.setdefault("config_kwargs", {})
+        config.setdefault("retries", {})["mode"] = "standard"
+        if config.get("s3", {}).get("addressing_style") == "virtual" and "endpoint_url" in arguments:
+            arguments["endpoint_url"] = _without_bucket(arguments["endpoint_url"], location)
+        return S3FileSystem(use_listings_cache=False, **arguments)
+
+    @hookimpl
+    def put_if_absent(self, filesystem: AbstractFileSystem, path: str, data: bytes) -> bool:
+        """Write with ``If-None-Match: *``, again while S3 answers that it cannot tell yet."""
+        for _ in range(_TRIES):
+            written = _put(filesystem, path, data)
+            if written is not None:
+                return written
+        raise BlockingIOError(errno.EBUSY, "S3 kept answering that another write is under way: try again later", path)
+
+
+def _put(filesystem: AbstractFileSystem, path: str, data: bytes) -> bool | None:
+    """Whether it was written; None if another write was under way, which may yet fail."""
+    try:
+        filesystem.pipe_file(path, data, mode="create")
+    except OSError as error:
+        code = _error_code(error)
+        if code == "ConditionalRequestConflict":
+            return None
+        if isinstance(error, FileExistsError) or code == "PreconditionFailed":
+            return False
+        raise
+    return True
+
+
+def _error_code(error: OSError) -> str:
+    """The code S3 answered; s3fs keeps the answer as the cause, and knows only AWS's own wording of a refusal."""
+    answer: dict[str, Any] = getattr(error.__cause__, "response", {})
+    code: str = answer.get("Error", {}).get("Code", "")
+    return code
+
+
+def _bucket(location: str) -> str:
+    return urlsplit(location).netloc
+
+
+def _with_bucket(endpoint: str, location: str) -> str:
+    parts = urlsplit(endpoint)
+    return urlunsplit(parts._replace(netloc=f"{_bucket(location)}.{parts.netloc}"))
+
+
+def _without_bucket(endpoint: str, location: str) -> str:
+    parts = urlsplit(endpoint)
+    return urlunsplit(parts._replace(netloc=parts.netloc.removeprefix(f"{_bucket(location)}.")))
