@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import TYPE_CHECKING, Any
 
 import lance
 import pyarrow as pa
@@ -34,6 +35,9 @@ from lance_namespace import (
 
 from lancespace.errors import redact, translate, translated
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 TABLE = pa.table({"a": [1, 2, 3], "s": ["x", "y", "z"]})
 
 
@@ -48,7 +52,7 @@ def dataset(tmp_path):
     return dataset
 
 
-PYLANCE_FAILURES = {
+PYLANCE_FAILURES: dict[str, tuple[Callable[[lance.LanceDataset], object], type[LanceNamespaceError]]] = {
     "no table": (lambda ds: lance.dataset(ds.uri + "x"), TableNotFoundError),
     "table exists": (lambda ds: lance.write_dataset(TABLE, ds.uri, mode="create"), TableAlreadyExistsError),
     "no version": (lambda ds: lance.dataset(ds.uri, version=99), TableVersionNotFoundError),
@@ -193,7 +197,7 @@ def test_a_broken_manifest_is_not_a_missing_table(tmp_path):
 class ClientError(Exception):
     """As botocore's."""
 
-    def __init__(self, status, code="Whatever"):
+    def __init__(self, status: int, code: Any = "Whatever") -> None:
         super().__init__(f"An error occurred ({code}) when calling the PutObject operation")
         self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
 
@@ -201,7 +205,7 @@ class ClientError(Exception):
 class HttpResponseError(Exception):
     """As azure-core's."""
 
-    def __init__(self, status_code):
+    def __init__(self, status_code: int) -> None:
         super().__init__("the service said no")
         self.status_code = status_code
 
@@ -209,7 +213,7 @@ class HttpResponseError(Exception):
 class HttpError(OSError):
     """As gcsfs's."""
 
-    def __init__(self, code):
+    def __init__(self, code: Any) -> None:
         super().__init__("the service said no")
         self.code = code
 

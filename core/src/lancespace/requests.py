@@ -21,6 +21,7 @@ from lancespace.operations import Operation, Subject
 RequestLike = BaseModel | Mapping[str, Any] | str | Sequence[str] | None
 
 _ALL_ROWS = 2**31 - 1
+_SEARCH_ROWS = 10
 _ROOT_ALLOWED = frozenset({Subject.NAMESPACE, Subject.CATALOG})
 
 
@@ -109,7 +110,8 @@ def _coerced_query(values: dict[str, Any]) -> dict[str, Any]:
         values["columns"] = {"column_aliases": dict(columns)}
     if isinstance(values.get("full_text_query"), str):
         values["full_text_query"] = {"string_query": {"query": values["full_text_query"]}}
-    values.setdefault("k", _ALL_ROWS)
+    is_search = bool(values["vector"]) or "full_text_query" in values
+    values.setdefault("k", _SEARCH_ROWS if is_search else _ALL_ROWS)
     return values
 
 

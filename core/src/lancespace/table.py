@@ -46,7 +46,7 @@ class Table:
         """Query the table and stream the result; the fields are those of ``QueryTableRequest``.
 
         ``vector`` may be a plain list, ``columns`` a list of names or a dict of expressions, ``full_text_query`` a
-        string. Without a ``k``, all rows that match are answered.
+        string. Without a ``k``, a search answers the 10 best rows and a filter all that match.
         """
         answer = self.namespace.call(OPERATIONS["query_table"], self.id, **fields)
         return from_ipc_file(answer.data) if hasattr(answer, "data") else answer

@@ -65,7 +65,7 @@ class TinyBackend(
         self.tables: dict[tuple[str, ...], str] = {}
 
     @hookimpl
-    def declare_table(self, request):
+    def declare_table(self, request: Any) -> Any:
         names = tuple(request.id)
         if names in self.tables:
             raise TableAlreadyExistsError("it is there")
@@ -73,11 +73,11 @@ class TinyBackend(
         return DeclareTableResponse(location=self.tables[names])
 
     @hookimpl
-    def deregister_table(self, request):
+    def deregister_table(self, request: Any) -> Any:
         return DeregisterTableResponse(location=self.tables.pop(tuple(request.id)))
 
     @hookimpl
-    def describe_table(self, request):
+    def describe_table(self, request: Any) -> Any:
         names = tuple(request.id)
         if names[:-1] not in {(), ("ns",)}:
             raise NamespaceNotFoundError(f"no namespace {names[:-1]}")
@@ -85,7 +85,7 @@ class TinyBackend(
             raise TableNotFoundError(f"no table {names}")
         return DescribeTableResponse(location=self.tables[names], storage_options={})
 
-    def storage_for(self, _ref):
+    def storage_for(self, _ref: Any) -> Any:
         return LocalFiles()
 
     def call(self, operation: str, data: Any = None, **fields: Any) -> Any:

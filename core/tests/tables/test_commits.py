@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -19,7 +20,7 @@ from lancespace.operations import OPERATIONS
 ROW = pa.table({"id": [9], "name": ["z"]})
 
 
-def manifest(number):
+def manifest(number: int) -> str:
     return f"{2**64 - 1 - number:020}.manifest"
 
 
@@ -36,16 +37,16 @@ def staged(people, tmp_path):
     return people
 
 
-def path_of(tmp_path, name):
+def path_of(tmp_path: Path, name: str) -> str:
     return f"{str(tmp_path).strip('/')}/t.lance/_versions/{name}"
 
 
-def create(backend, tmp_path, number, name=None, **fields):
+def create(backend: Any, tmp_path: Path, number: int, name: str | None = None, **fields: Any) -> Any:
     fields.setdefault("manifest_path", path_of(tmp_path, name or f"{manifest(number)}-staged"))
     return backend.call("create_table_version", version=number, **fields).version
 
 
-def files(tmp_path):
+def files(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in (tmp_path / "t.lance" / "_versions").iterdir())
 
 
@@ -61,7 +62,11 @@ def test_a_staged_manifest_becomes_the_next_version(staged, tmp_path):
 def test_the_same_request_again_has_the_same_answer(staged, tmp_path):
     first = create(staged, tmp_path, 2)
     again = create(staged, tmp_path, 2, manifest_size=first.manifest_size)
-    assert (again.version, again.manifest_path, again.manifest_size) == (first.version, first.manifest_path, first.manifest_size)
+    assert (again.version, again.manifest_path, again.manifest_size) == (
+        first.version,
+        first.manifest_path,
+        first.manifest_size,
+    )
     create(staged, tmp_path, 3)
     assert create(staged, tmp_path, 2).version == 2
 
@@ -102,7 +107,16 @@ def test_a_gap_is_refused(staged, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "path", ["elsewhere/_versions/x", "{table}/data/x", "{table}/_versions/../data/x", "{table}/tree/dev/_versions/x", "x", ""]
+    "path",
+    [
+        "elsewhere/_versions/x",
+        "{table}/data/x",
+        "{table}/_versions/..",
+        "{table}/_versions/../data/x",
+        "{table}/tree/dev/_versions/x",
+        "x",
+        "",
+    ],
 )
 def test_a_path_outside_the_table_is_refused(staged, tmp_path, path):
     given = path.format(table=f"{str(tmp_path).strip('/')}/t.lance")
@@ -136,7 +150,7 @@ def test_the_naming_scheme_of_a_table_stays(staged, tmp_path):
         create(staged, tmp_path, 2, naming_scheme="V9")
 
 
-def entry(tmp_path, number):
+def entry(tmp_path: Path, number: int) -> dict[str, Any]:
     return {"id": ["t"], "version": number, "manifest_path": path_of(tmp_path, f"{manifest(number)}-staged")}
 
 
@@ -157,31 +171,31 @@ def test_a_batch_of_several_is_not_promised(staged, tmp_path):
 class Managed(LanceNamespace):
     """The backend as pylance's client meets it: a namespace that says it manages versions."""
 
-    def __init__(self, backend):
+    def __init__(self, backend: Any) -> None:
         self.backend = backend
-        self.calls = []
+        self.calls: list[str] = []
 
-    def namespace_id(self):
+    def namespace_id(self) -> str:
         return "managed"
 
-    def answer(self, operation, request):
+    def answer(self, operation: str, request: Any) -> Any:
         self.calls.append(operation)
         given = request if isinstance(request, dict) else request.model_dump(exclude_none=True)
         return getattr(self.backend, operation)(request=model(OPERATIONS[operation].request).model_validate(given))
 
-    def declare_table(self, request):
+    def declare_table(self, request: Any) -> Any:
         return self.answer("declare_table", request).model_copy(update={"managed_versioning": True})
 
-    def describe_table(self, request):
+    def describe_table(self, request: Any) -> Any:
         return self.answer("describe_table", request).model_copy(update={"managed_versioning": True})
 
-    def list_table_versions(self, request):
+    def list_table_versions(self, request: Any) -> Any:
         return self.answer("list_table_versions", request).model_dump(exclude_none=True)
 
-    def describe_table_version(self, request):
+    def describe_table_version(self, request: Any) -> Any:
         return self.answer("describe_table_version", request).model_dump(exclude_none=True)
 
-    def create_table_version(self, request):
+    def create_table_version(self, request: Any) -> Any:
         return self.answer("create_table_version", request).model_dump(exclude_none=True)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pyarrow as pa
 import pytest
 from lance_namespace import (
@@ -9,14 +11,17 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 NEW = pa.table({"id": [3, 4], "name": ["cyd", "dan"]})
 
 
-def names(backend, **fields):
+def names(backend: Any, **fields: Any) -> list[str]:
     return sorted(row["name"] for row in backend.rows(**fields))
 
 
-def version(backend):
+def version(backend: Any) -> Any:
     return backend.call("describe_table_version").version.version
 
 
@@ -44,7 +49,7 @@ class TestInsert:
         assert len(branched.rows()) == 3
 
     def test_a_stream_passes_batch_by_batch(self, people):
-        def batches():
+        def batches() -> Iterator[pa.RecordBatch]:
             for number in range(3):
                 yield pa.record_batch({"id": [number], "name": [str(number)]})
 
@@ -55,14 +60,16 @@ class TestInsert:
         people.call("insert_into_table", pa.table({"id": [9]}))
         assert people.rows(filter="id = 9") == [{"id": 9, "name": None}]
 
-    @pytest.mark.parametrize("data", [{"other": [1]}, {"id": ["x"], "name": ["y"]}, {"id": [1], "name": ["y"], "x": [1]}])
+    @pytest.mark.parametrize(
+        "data", [{"other": [1]}, {"id": ["x"], "name": ["y"]}, {"id": [1], "name": ["y"], "x": [1]}]
+    )
     def test_rows_of_another_schema_are_refused_and_change_nothing(self, people, data):
         with pytest.raises(TableSchemaValidationError, match="insert into table 't'"):
             people.call("insert_into_table", pa.table(data))
         assert version(people) == 1
 
     def test_data_that_fails_midway_changes_nothing(self, people):
-        def batches():
+        def batches() -> Iterator[pa.RecordBatch]:
             yield pa.record_batch({"id": [7], "name": ["half"]})
             raise pa.ArrowInvalid("the rest is lost")
 
@@ -76,7 +83,7 @@ class TestInsert:
 
 
 class TestMergeInsert:
-    def merge(self, backend, **fields):
+    def merge(self, backend: Any, **fields: Any) -> Any:
         answer = backend.call("merge_insert_into_table", NEW, **{"on": ["id"], **fields})
         return answer.num_updated_rows, answer.num_inserted_rows, answer.num_deleted_rows
 
@@ -126,7 +133,11 @@ class TestMergeInsert:
         [
             ({"on": None}, InvalidInputError, "needs 'on'"),
             ({}, InvalidInputError, "not configured to change the data"),
-            ({"on": ["nope"], "when_matched_update_all": True}, TableColumnNotFoundError, "no column 'nope'; there are id, name"),
+            (
+                {"on": ["nope"], "when_matched_update_all": True},
+                TableColumnNotFoundError,
+                "no column 'nope'; there are id, name",
+            ),
             ({"when_matched_update_all_filt": "source.nope > 1"}, TableColumnNotFoundError, "nope"),
             ({"when_matched_update_all_filt": "source.id >"}, InvalidInputError, "sql parser error"),
             ({"when_not_matched_insert_all": True, "timeout": "soon"}, InvalidInputError, "'soon' is not a duration"),
@@ -139,7 +150,9 @@ class TestMergeInsert:
 
     def test_rows_of_another_schema_are_refused(self, people):
         with pytest.raises(TableSchemaValidationError):
-            people.call("merge_insert_into_table", pa.table({"id": [1], "x": [2]}), on=["id"], when_matched_update_all=True)
+            people.call(
+                "merge_insert_into_table", pa.table({"id": [1], "x": [2]}), on=["id"], when_matched_update_all=True
+            )
 
     def test_a_declared_table_needs_the_key_in_the_data(self, backend):
         backend.call("declare_table")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from lance_namespace import InvalidInputError, TableColumnNotFoundError
@@ -18,18 +20,23 @@ def library(backend):
     backend.call("create_table", pa.table({"n": n, "title": title, "text": text}))
     for column, position in (("title", False), ("text", True)):
         backend.call(
-            "create_table_index", column=column, index_type="FTS", with_position=position, stem=False, remove_stop_words=False
+            "create_table_index",
+            column=column,
+            index_type="FTS",
+            with_position=position,
+            stem=False,
+            remove_stop_words=False,
         )
     return backend
 
 
-def search(backend, query, **fields):
+def search(backend: Any, query: Any, **fields: Any) -> Any:
     found = backend.query(full_text_query=query, **fields)
     assert "_score" in found.column_names
     return sorted(found["n"].to_pylist())
 
 
-def structured(**query):
+def structured(**query: Any) -> dict[str, Any]:
     return {"structured_query": {"query": query}}
 
 
@@ -44,7 +51,9 @@ class TestString:
         best = library.query(full_text_query={"string_query": {"query": "lazy dog"}})["n"].to_pylist()
         assert best == [1, 2]
         assert library.query(k=1, full_text_query={"string_query": {"query": "lazy dog"}})["n"].to_pylist() == [1]
-        assert library.query(k=1, offset=1, full_text_query={"string_query": {"query": "lazy dog"}})["n"].to_pylist() == [2]
+        assert library.query(k=1, offset=1, full_text_query={"string_query": {"query": "lazy dog"}})[
+            "n"
+        ].to_pylist() == [2]
 
     def test_the_filter_applies_before_the_search(self, library):
         query = {"string_query": {"query": "quick"}}
@@ -68,7 +77,10 @@ class TestStructured:
             ({"match": {"column": "text", "terms": "brawn", "fuzziness": 1, "prefix_length": 3}}, []),
             ({"phrase": {"column": "text", "terms": "quick brown"}}, [0, 3]),
             ({"phrase": {"column": "text", "terms": "brown quick", "slop": 1}}, [3]),
-            ({"multi_match": {"match_queries": [{"column": c, "terms": "cats sleeps"} for c in ("title", "text")]}}, [0, 1]),
+            (
+                {"multi_match": {"match_queries": [{"column": c, "terms": "cats sleeps"} for c in ("title", "text")]}},
+                [0, 1],
+            ),
             (
                 {
                     "boolean": {
@@ -96,16 +108,22 @@ class TestStructured:
         assert search(library, structured(**query)) == expected
 
     def test_boosting_down_changes_the_order(self, library):
-        def ranked(weight):
-            sides = {side: {"match": {"column": "text", "terms": terms}} for side, terms in (("positive", "brown"), ("negative", "birds"))}
+        def ranked(weight: float) -> Any:
+            sides = {
+                side: {"match": {"column": "text", "terms": terms}}
+                for side, terms in (("positive", "brown"), ("negative", "birds"))
+            }
             return library.query(full_text_query=structured(boost={**sides, "negative_boost": weight}))["n"].to_pylist()
 
         assert ranked(0.0)[0] == 3
         assert ranked(1.0)[-1] == 3
 
     def test_boost_of_a_column(self, library):
-        def first(weight):
-            queries = [{"column": "title", "terms": "foxes lazy"}, {"column": "text", "terms": "foxes lazy", "boost": weight}]
+        def first(weight: float) -> Any:
+            queries = [
+                {"column": "title", "terms": "foxes lazy"},
+                {"column": "text", "terms": "foxes lazy", "boost": weight},
+            ]
             query = structured(multi_match={"match_queries": queries})
             return library.query(k=1, full_text_query=query)["n"].to_pylist()
 
@@ -130,10 +148,15 @@ class TestStructured:
             (structured(boolean={"must": [], "should": [], "must_not": []}), "at least one leaf query"),
             (structured(multi_match={"match_queries": []}), "at least one match query"),
             (
-                structured(multi_match={"match_queries": [{"terms": "a", "column": "text"}, {"terms": "b", "column": "title"}]}),
+                structured(
+                    multi_match={"match_queries": [{"terms": "a", "column": "text"}, {"terms": "b", "column": "title"}]}
+                ),
                 "the same terms and operator",
             ),
-            (structured(multi_match={"match_queries": [{"terms": "a", "column": "text", "fuzziness": 1}]}), "takes no fuzziness"),
+            (
+                structured(multi_match={"match_queries": [{"terms": "a", "column": "text", "fuzziness": 1}]}),
+                "takes no fuzziness",
+            ),
             (structured(match={"terms": "a", "column": "n"}), "FTS field 'n' must resolve to Utf8"),
         ],
     )

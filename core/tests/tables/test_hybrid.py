@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from lance_namespace import InvalidInputError
@@ -13,7 +15,7 @@ def indexed(vectors):
     return vectors
 
 
-def text(terms):
+def text(terms: str) -> dict[str, Any]:
     return {"string_query": {"query": terms}}
 
 
@@ -31,12 +33,17 @@ def test_relevance_is_the_sum_of_reciprocal_ranks(indexed):
     assert by_number[10]["_relevance_score"] == pytest.approx(1 / (60 + 1))
     assert by_number[10]["_score"] is None
     assert by_number[10]["_distance"] == pytest.approx(0.04, abs=1e-4)
-    assert [row["_relevance_score"] for row in table] == sorted((row["_relevance_score"] for row in table), reverse=True)
+    assert [row["_relevance_score"] for row in table] == sorted(
+        (row["_relevance_score"] for row in table), reverse=True
+    )
 
 
 def test_a_row_that_only_the_text_finds_has_no_distance(indexed):
     row = indexed.query(k=2, vector=HERE, full_text_query=text("n50")).to_pylist()
-    assert {(one["n"], one["_distance"] is None, one["_score"] is None) for one in row} == {(10, False, True), (50, True, False)}
+    assert {(one["n"], one["_distance"] is None, one["_score"] is None) for one in row} == {
+        (10, False, True),
+        (50, True, False),
+    }
 
 
 def test_pages_of_the_ranking_lose_and_repeat_nothing(indexed):
@@ -56,7 +63,9 @@ def test_offset_filter_and_row_ids(indexed):
 
 
 def test_computed_columns(indexed):
-    table = indexed.query(k=1, vector=HERE, full_text_query=text("n10"), columns={"column_aliases": {"double": "n * 2"}})
+    table = indexed.query(
+        k=1, vector=HERE, full_text_query=text("n10"), columns={"column_aliases": {"double": "n * 2"}}
+    )
     assert table["double"].to_pylist() == [20]
 
 

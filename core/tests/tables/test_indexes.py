@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,9 @@ def table(backend):
     """A column for every type of index."""
     random = np.random.default_rng(7)
     point = pa.struct([pa.field("x", pa.float64(), nullable=False), pa.field("y", pa.float64(), nullable=False)])
-    geometry = pa.field("place", point, metadata={"ARROW:extension:name": "geoarrow.point", "ARROW:extension:metadata": "{}"})
+    geometry = pa.field(
+        "place", point, metadata={"ARROW:extension:name": "geoarrow.point", "ARROW:extension:metadata": "{}"}
+    )
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(random.random(COUNT * 16), pa.float32()), 16)
     odd = pa.FixedSizeListArray.from_arrays(pa.array(random.random(COUNT * 6), pa.float32()), 6)
     bits = pa.FixedSizeListArray.from_arrays(pa.array(random.integers(0, 255, COUNT * 8), pa.uint8()), 8)
@@ -39,11 +42,11 @@ def table(backend):
     return backend
 
 
-def create(backend, column, index_type, operation="create_table_index", **options):
+def create(backend: Any, column: str, index_type: str, operation: str = "create_table_index", **options: Any) -> Any:
     return backend.call(operation, column=column, index_type=index_type, **options)
 
 
-def listed(backend, **fields):
+def listed(backend: Any, **fields: Any) -> Any:
     return backend.call("list_table_indices", **fields).indexes
 
 
@@ -87,17 +90,26 @@ def test_the_index_is_used(table):
     assert "ScalarIndexQuery" in table.call("explain_table_query_plan", query={"k": 1, "vector": {}, "filter": "n = 7"})
 
 
-def details(backend):
+def details(backend: Any) -> Any:
     return json.loads(listed(backend)[0].index_details)
 
 
 def test_vector_options_are_passed_on(table):
-    options = {"distance_type": "Cosine", "num_sub_vectors": 4, "num_bits": 4, "sample_rate": 33, "max_iterations": 7}
+    options: dict[str, Any] = {
+        "distance_type": "Cosine",
+        "num_sub_vectors": 4,
+        "num_bits": 4,
+        "sample_rate": 33,
+        "max_iterations": 7,
+    }
     create(table, "vector", "IVF_PQ", target_partition_size=100, **options)
     found = details(table)
     assert found["metric_type"] == "COSINE"
     assert found["compression"] == {"type": "pq", "num_bits": 4, "num_sub_vectors": 4}
-    assert (found["runtime_hints"]["lance.ivf.max_iters"], found["runtime_hints"]["lance.ivf.sample_rate"]) == ("7", "33")
+    assert (found["runtime_hints"]["lance.ivf.max_iters"], found["runtime_hints"]["lance.ivf.sample_rate"]) == (
+        "7",
+        "33",
+    )
     assert found["target_partition_size"] == 100
 
 
@@ -107,7 +119,7 @@ def test_hnsw_options_are_passed_on(table):
 
 
 def test_text_options_are_passed_on(table):
-    options = {
+    options: dict[str, Any] = {
         "with_position": True,
         "base_tokenizer": "whitespace",
         "language": "French",

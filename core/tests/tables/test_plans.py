@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from lance_namespace import (
     InvalidInputError,
@@ -12,11 +14,11 @@ HERE = {"single_vector": [10.2, 0.0, 0.0, 0.0]}
 TEXT = {"string_query": {"query": "n9"}}
 
 
-def explain(backend, verbose=None, **query):
+def explain(backend: Any, verbose: Any = None, **query: Any) -> Any:
     return backend.call("explain_table_query_plan", query={"k": 3, "vector": {}, **query}, verbose=verbose)
 
 
-def analyze(backend, **query):
+def analyze(backend: Any, **query: Any) -> Any:
     return backend.call("analyze_table_query_plan", **{"k": 3, "vector": {}, **query})
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from lance_namespace import InvalidInputError, TableColumnNotFoundError
@@ -8,7 +10,7 @@ HERE = {"single_vector": [10.2, 0.0, 0.0, 0.0]}
 SEVERAL = {"multi_vector": [[0.1, 0.0, 0.0, 0.0], [63.2, 0.0, 0.0, 0.0]]}
 
 
-def numbers(table):
+def numbers(table: Any) -> Any:
     return table["n"].to_pylist()
 
 
@@ -76,7 +78,11 @@ class TestVector:
 
     @pytest.mark.parametrize(
         ("bounds", "expected"),
-        [({"upper_bound": 1.0}, [10, 11]), ({"lower_bound": 1.0}, [9, 12]), ({"lower_bound": 0.5, "upper_bound": 2.0}, [11, 9])],
+        [
+            ({"upper_bound": 1.0}, [10, 11]),
+            ({"lower_bound": 1.0}, [9, 12]),
+            ({"lower_bound": 0.5, "upper_bound": 2.0}, [11, 9]),
+        ],
     )
     def test_bounds(self, vectors, bounds, expected):
         assert numbers(vectors.query(k=2, vector=HERE, **bounds)) == expected
@@ -92,7 +98,12 @@ class TestVector:
     def test_several_vectors_are_several_searches(self, vectors):
         table = vectors.query(k=2, vector=SEVERAL, columns={"column_names": ["n"]})
         assert table.column_names == ["query_index", "n", "_distance"]
-        assert list(zip(table["query_index"].to_pylist(), numbers(table), strict=True)) == [(0, 0), (0, 1), (1, 63), (1, 62)]
+        assert list(zip(table["query_index"].to_pylist(), numbers(table), strict=True)) == [
+            (0, 0),
+            (0, 1),
+            (1, 63),
+            (1, 62),
+        ]
 
     def test_several_vectors_are_one_search_of_a_multi_vector_column(self, backend):
         kind = pa.list_(pa.list_(pa.float32(), 2))
@@ -104,13 +115,23 @@ class TestVector:
 
     def test_options_of_an_index_are_passed_on(self, vectors):
         vectors.call("create_table_index", column="vector", index_type="IVF_FLAT", num_partitions=4)
-        vectors.call("insert_into_table", pa.table({"n": [100], "vector": pa.array([[10.2, 0, 0, 0]], pa.list_(pa.float32(), 4))}))
+        vectors.call(
+            "insert_into_table",
+            pa.table({"n": [100], "vector": pa.array([[10.2, 0, 0, 0]], pa.list_(pa.float32(), 4))}),
+        )
         assert numbers(vectors.query(k=1, vector=HERE, nprobes=4)) == [100]
         assert numbers(vectors.query(k=1, vector=HERE, fast_search=True, nprobes=4)) == [10]
         assert numbers(vectors.query(k=1, vector=HERE, bypass_vector_index=True)) == [100]
         plan = vectors.call(
             "explain_table_query_plan",
-            query={"k": 1, "vector": HERE, "minimum_nprobes": 2, "maximum_nprobes": 3, "nprobes": 1, "refine_factor": 5},
+            query={
+                "k": 1,
+                "vector": HERE,
+                "minimum_nprobes": 2,
+                "maximum_nprobes": 3,
+                "nprobes": 1,
+                "refine_factor": 5,
+            },
         )
         assert "minimum_nprobes=2, maximum_nprobes=Some(3)" in plan
 
@@ -127,14 +148,26 @@ class TestVector:
             ({"vector": {"single_vector": [1.0]}}, InvalidInputError, "does not match index column size 4"),
             ({"vector": {**HERE, **SEVERAL}}, InvalidInputError, "not both"),
             ({"vector": SEVERAL, "offset": 1}, InvalidInputError, "'offset' cannot be used with several vectors"),
-            ({"distance_type": "manhattan"}, InvalidInputError, "distance_type must be one of l2, cosine, dot, hamming"),
+            (
+                {"distance_type": "manhattan"},
+                InvalidInputError,
+                "distance_type must be one of l2, cosine, dot, hamming",
+            ),
             ({"filter": "nope = 1"}, TableColumnNotFoundError, "nope"),
             ({"filter": "n >"}, InvalidInputError, "sql parser error"),
             ({"columns": {"column_names": ["nope"]}}, TableColumnNotFoundError, "nope"),
             ({"columns": {"column_aliases": {"x": "nope + 1"}}}, TableColumnNotFoundError, "nope"),
-            ({"columns": {"column_names": ["n"], "column_aliases": {"x": "n"}}}, InvalidInputError, "names or aliases, not both"),
+            (
+                {"columns": {"column_names": ["n"], "column_aliases": {"x": "n"}}},
+                InvalidInputError,
+                "names or aliases, not both",
+            ),
             ({"nprobes": 0}, InvalidInputError, "Nprobes must be > 0"),
-            ({"minimum_nprobes": 3, "maximum_nprobes": 2}, InvalidInputError, "minimum_nprobes must be <= maximum_nprobes"),
+            (
+                {"minimum_nprobes": 3, "maximum_nprobes": 2},
+                InvalidInputError,
+                "minimum_nprobes must be <= maximum_nprobes",
+            ),
             ({"refine_factor": 0}, InvalidInputError, "Refine factor must be 1 or more"),
         ],
     )

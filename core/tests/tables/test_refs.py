@@ -115,7 +115,11 @@ class TestBranches:
             ("create_table_branch", {"name": "dev", "from_branch": "dev"}, TableBranchAlreadyExistsError),
             ("create_table_branch", {"name": "new", "from_branch": "nope"}, TableBranchNotFoundError),
             ("create_table_branch", {"name": "new", "from_version": 9}, TableVersionNotFoundError),
-            ("create_table_branch", {"name": "new", "from_branch": "dev", "from_version": 9}, TableVersionNotFoundError),
+            (
+                "create_table_branch",
+                {"name": "new", "from_branch": "dev", "from_version": 9},
+                TableVersionNotFoundError,
+            ),
             ("create_table_branch", {"name": "main"}, InvalidInputError),
             ("create_table_branch", {"name": "a b"}, InvalidInputError),
             ("create_table_branch", {"name": "../up"}, InvalidInputError),

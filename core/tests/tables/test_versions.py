@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import lance
 import pyarrow as pa
 import pytest
@@ -24,7 +26,7 @@ def old(people):
     return people
 
 
-def numbers(answer):
+def numbers(answer: Any) -> Any:
     return [version.version for version in answer.versions]
 
 
@@ -127,11 +129,11 @@ class TestRestore:
 
 
 class TestBatchDelete:
-    def delete(self, backend, *ranges, **fields):
+    def delete(self, backend: Any, *ranges: Any, **fields: Any) -> Any:
         wanted = [{"start_version": start, "end_version": end} for start, end in ranges]
         return backend.call("batch_delete_table_versions", ranges=wanted, **fields).deleted_count
 
-    def left(self, backend, **fields):
+    def left(self, backend: Any, **fields: Any) -> Any:
         return numbers(backend.call("list_table_versions", **fields))
 
     def test_ranges_end_before_their_end(self, old):
@@ -170,7 +172,9 @@ class TestBatchDelete:
     def test_what_a_tag_or_a_branch_needs_stays(self, old):
         old.call("create_table_tag", tag="keep", version=2)
         old.call("create_table_branch", name="dev", from_version=3)
-        with pytest.raises(InvalidTableStateError, match="branch 'dev' needs version 3; tag 'keep' needs version 2: delete"):
+        with pytest.raises(
+            InvalidTableStateError, match="branch 'dev' needs version 3; tag 'keep' needs version 2: delete"
+        ):
             self.delete(old, (1, 5))
         assert self.left(old) == [1, 2, 3, 4, 5]
         assert self.delete(old, (1, 2), (4, 5)) == 2

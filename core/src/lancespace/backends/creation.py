@@ -12,11 +12,13 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import (
+    ConcurrentModificationError,
     CreateTableRequest,
     CreateTableResponse,
     DeclareTableRequest,
     DescribeTableRequest,
     TableAlreadyExistsError,
+    TableNotFoundError,
 )
 
 from lancespace import identifiers
@@ -48,6 +50,17 @@ class CreationOperations(TableAccess):
         """
         mode = choose("mode", request.mode, CREATE_MODES)
         reader = _checked(data.reader())
+        try:
+            return self._create_table(request, reader, mode)
+        except TableNotFoundError as error:
+            raise ConcurrentModificationError(
+                f"The table {identifiers.show(request.id or [])!r} was dropped by somebody else while it was created: "
+                "create it again."
+            ) from error
+
+    def _create_table(
+        self, request: CreateTableRequest, reader: pa.RecordBatchReader, mode: str
+    ) -> CreateTableResponse:
         ref, is_new = self._reserve(request)
         if not is_new and ref.exists():
             return self._on_existing(request, ref, reader, mode)
@@ -65,8 +78,11 @@ class CreationOperations(TableAccess):
         """The table's place, and whether this call entered it into the catalog."""
         try:
             self.declare_table(DeclareTableRequest(id=request.id, properties=request.properties))
-        except TableAlreadyExistsError:
-            return self.locate(request), False
+        except TableAlreadyExistsError as taken:
+            try:
+                return self.locate(request), False
+            except TableNotFoundError:
+                raise taken from None  # The name is a namespace's.
         return self.locate(request), True
 
     def _on_existing(

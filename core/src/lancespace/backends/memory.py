@@ -87,6 +87,8 @@ class MemoryBackend(TableBackend):
             if not names:
                 raise NamespaceAlreadyExistsError("The root namespace exists always.")
             parent = self._namespace(names[:-1])
+            if names[-1] in parent.tables:
+                raise NamespaceAlreadyExistsError(f"There is a table {identifiers.show(names)!r} already.")
             existing = parent.children.get(names[-1])
             if existing is not None and mode == "Create":
                 raise NamespaceAlreadyExistsError(f"The namespace {identifiers.show(names)!r} exists already.")
@@ -132,11 +134,13 @@ class MemoryBackend(TableBackend):
         """Enter a table name."""
         names = tuple(request.id or ())
         with self._lock:
-            tables = self._namespace(names[:-1]).tables
-            if names[-1] in tables:
+            parent = self._namespace(names[:-1])
+            if names[-1] in parent.tables:
                 raise TableAlreadyExistsError(f"The table {identifiers.show(names)!r} exists already.")
+            if names[-1] in parent.children:
+                raise TableAlreadyExistsError(f"There is a namespace {identifiers.show(names)!r} already.")
             location = request.location or f"{self._tables_directory()}/{uuid.uuid4().hex}.lance"
-            table = tables[names[-1]] = _Table(location, dict(request.properties or {}))
+            table = parent.tables[names[-1]] = _Table(location, dict(request.properties or {}))
             return DeclareTableResponse(location=table.location, properties=table.properties, storage_options={})
 
     @hookimpl

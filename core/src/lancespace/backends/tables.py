@@ -11,6 +11,7 @@ from lance_namespace import DescribeTableRequest, DescribeTableResponse
 from lancespace.backends.base import Backend
 from lancespace.backends.catalog import CatalogOperations
 from lancespace.backends.creation import CreationOperations
+from lancespace.backends.jobs import JobOperations
 from lancespace.hookspecs import hookimpl
 from lancespace.tables.access import TableRef
 from lancespace.tables.branches import BranchOperations
@@ -57,6 +58,7 @@ class TableBackend(
     BranchOperations,
     SchemaOperations,
     StatsOperations,
+    JobOperations,
     Backend,
     ABC,
 ):

@@ -149,8 +149,9 @@ class OptionTable:
             implied = option.implies(value) if option.implies else {}
         except ValueError as error:
             raise InvalidInputError(f"{self.store} storage: {source} {error}.") from error
-        earlier = found.setdefault(option.name, _Setting(option, value, source, **origin))
-        if earlier.value != value:
+        setting = _Setting(option, value, source, **origin)
+        earlier = found.setdefault(option.name, setting)
+        if earlier.value != value and not setting.ambient:
             self._refuse(f"{earlier.source} and {source} set {option.name!r} to different values: keep one")
         for name, follows in implied.items():
             self._enter(found, self.options[name], follows, source, **{**origin, "implied": True})

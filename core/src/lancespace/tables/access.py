@@ -59,7 +59,7 @@ class TableRef:
             return self.open(branch=branch)
         try:
             return self._dataset()
-        except (ValueError, OSError) as error:
+        except Exception as error:
             failure = translate(error, about=f"open table {self.name!r}")
             if isinstance(failure, TableNotFoundError):
                 return None
@@ -78,7 +78,7 @@ class TableRef:
         try:
             dataset = self._dataset(version if branch is None else None)
             return dataset if branch is None else dataset.checkout_version((branch, version))
-        except (ValueError, OSError) as error:
+        except Exception as error:
             raise self._why_not(error, version, branch) from error
 
     def _dataset(self, version: int | str | None = None) -> lance.LanceDataset:

@@ -161,8 +161,8 @@ def _merge(dataset: lance.LanceDataset, request: MergeInsertIntoTableRequest) ->
         builder = builder.when_not_matched_by_source_delete(delete_if)
     if request.timeout is not None:
         builder = builder.retry_timeout(_duration(request.timeout))
-    if request.use_index is not None:
-        builder = builder.use_index(request.use_index)
+    if "use_index" in request.model_fields_set:  # The model's default is false, pylance's the faster true.
+        builder = builder.use_index(bool(request.use_index))
     return builder
 
 

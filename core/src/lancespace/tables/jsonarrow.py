@@ -102,11 +102,14 @@ def type_from_json(kind: JsonArrowDataType | Mapping[str, Any]) -> pa.DataType:
     name = _ALIASES.get(kind.type.lower(), kind.type.lower())
     if name in _PLAIN:
         return _PLAIN[name]
-    if name in _DECIMALS:
-        return _DECIMALS[name](*divmod(_length(kind), 1000))
-    if name == "fixed_size_binary":
-        return pa.binary(_length(kind))
-    return _temporal_from_json(name) or _nested_from_json(name, kind)
+    try:
+        if name in _DECIMALS:
+            return _DECIMALS[name](*divmod(_length(kind), 1000))
+        if name == "fixed_size_binary":
+            return pa.binary(_length(kind))
+        return _temporal_from_json(kind.type) or _nested_from_json(name, kind)
+    except ValueError as error:
+        raise InvalidInputError(f"{kind.type!r} is not a data type: {error}") from error
 
 
 def _temporal_to_json(kind: pa.DataType) -> JsonArrowDataType | None:
@@ -117,13 +120,10 @@ def _temporal_to_json(kind: pa.DataType) -> JsonArrowDataType | None:
 def _temporal_from_json(name: str) -> pa.DataType | None:
     match = _BRACKETS.fullmatch(name)
     base, unit, zone = match.groups() if match else (name, None, None)
-    if base not in _TEMPORAL:
+    if base.lower() not in _TEMPORAL:
         return None
-    default, make = _TEMPORAL[base]
-    try:
-        return make(unit or default, zone) if zone else make(unit or default)
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"{name!r} is not a data type: {error}") from error
+    default, make = _TEMPORAL[base.lower()]
+    return pa.timestamp(unit or default, zone) if make is pa.timestamp else make(unit or default)
 
 
 def _nested_to_json(kind: pa.DataType) -> JsonArrowDataType:

@@ -92,7 +92,8 @@ class ManifestDirectory:
             InvalidInputError: It is not in the ``_versions`` directory of this very table and branch.
         """
         given = PurePosixPath(_store_path(manifest_path) if "://" in manifest_path else manifest_path.strip("/"))
-        if given.parent != PurePosixPath(f"{self._store_table}/_versions") or _NAME.fullmatch(given.name):
+        is_here = given.parent == PurePosixPath(f"{self._store_table}/_versions") and given.name != ".."
+        if not is_here or _NAME.fullmatch(given.name):
             raise InvalidInputError(
                 f"manifest_path {manifest_path!r} is not a staged manifest under {self._store_table}/_versions"
             )

@@ -128,7 +128,8 @@ def _sorted_out(entries: list[AddColumnsEntry]) -> tuple[dict[str, str], dict[st
 
 def _computed_field(dataset: lance.LanceDataset, name: str, sql: str) -> pa.Field:
     """The all-null column of a computed column; its type is what the expression yields on this table."""
-    kind = dataset.scanner(columns={name: sql}, limit=0).projected_schema.field(name).type
+    columns = {name: sql, "_rowid": "_rowid"}  # A scan of constants alone is refused.
+    kind = dataset.scanner(columns=columns, limit=0).projected_schema.field(name).type
     return pa.field(name, kind, metadata={COMPUTED_KEY: sql})
 
 

@@ -30,7 +30,7 @@ class Client:
     namespace: LanceNamespace
     supported: frozenset[str]
     allowed: frozenset[str]
-    """What the test said it calls; anything else is a mistake in the test, since nobody checked that it is supported."""
+    """What the test said it calls; anything else is a mistake in the test, since nobody checked for it."""
     send: Send
 
     def __call__(self, operation: str, data: pa.Table | bytes | None = None, **fields: Any) -> Any:

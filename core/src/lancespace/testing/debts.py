@@ -1,7 +1,7 @@
 """Debts: the tests that a backend does not pass yet, declared with a reason in the backend author's own file.
 
-Each becomes a strict xfail, so that the list cannot rot: a debt that was paid fails the run until it is taken off the list,
-and a debt for a test that does not exist is refused when the class is made.
+Each becomes a strict xfail, so that the list cannot rot: a debt that was paid fails the run until it is taken off the
+list, and a debt for a test that does not exist is refused when the class is made.
 """
 
 from __future__ import annotations
@@ -23,21 +23,23 @@ def check(suite: type, debts: Debts) -> None:
     """Refuse a suite that hides something.
 
     Raises:
-        TypeError: If a standard test is overridden or deleted and no debt says why, or if a debt has no reason or no test.
+        TypeError: A standard test is overridden or deleted and no debt says why, or a debt has no reason or no test.
     """
     standard = standard_tests(suite)
     for name, test in standard.items():
         if getattr(suite, name, None) is not test and not any(reason(debts, id_) for id_ in ids(name, test)):
             raise TypeError(
-                f"{suite.__name__}.{name} replaces a standard test of the conformance suite. Take it out; or, if the backend "
-                f"cannot pass the standard test, say why: debts = {{{name!r}: 'the reason'}}."
+                f"{suite.__name__}.{name} replaces a standard test of the conformance suite. Take it out; or, if the "
+                f"backend cannot pass the standard test, say why: debts = {{{name!r}: 'the reason'}}."
             )
     known = [id_ for name, test in standard.items() for id_ in ids(name, test)]
     for pattern, why in debts.items() if standard else ():
         if not why.strip():
             raise TypeError(f"{suite.__name__}.debts[{pattern!r}] needs a reason.")
         if not any(_matches(pattern, id_) for id_ in known):
-            raise TypeError(f"{suite.__name__}.debts[{pattern!r}] matches no test: it is misspelt, or the test is gone.")
+            raise TypeError(
+                f"{suite.__name__}.debts[{pattern!r}] matches no test: it is misspelt, or the test is gone."
+            )
 
 
 def standard_tests(suite: type) -> dict[str, object]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def raises(*codes: str) -> Raises:
-    """The block must fail with one of these codes of the spec: in the class of that code, carrying the code, with a message.
+    """The block must fail with one of these codes of the spec: in the class of the code, carrying it, with a message.
 
     Several codes are for what the spec leaves open; each use says why.
     """

@@ -1,6 +1,7 @@
 """One valid request for every operation, and the operations that make the world in which it succeeds.
 
-The tests that treat all operations alike are made from these: "on a table that is not there, each of them answers code 4".
+The tests that treat all operations alike are made from these, such as that each answers code 4 for a table that is not
+there.
 """
 
 from __future__ import annotations

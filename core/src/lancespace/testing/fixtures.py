@@ -27,13 +27,13 @@ class BackendFixtures:
     """
 
     debts: ClassVar[Mapping[str, str]] = {}
-    """Tests that the backend does not pass, by id, each with the reason; ``*`` stands for anything. They are strict xfails."""
+    """Tests that the backend does not pass, by id, each with the reason: strict xfails. ``*`` stands for anything."""
 
     features: ClassVar[frozenset[Feature]] = frozenset(Feature)
     """What the backend has beside operations; take away what it lacks, and the tests of that are skipped."""
 
     def connect(self, workdir: Path) -> LanceNamespace:
-        """A fresh, empty namespace; ``workdir`` is an empty directory that it may use, and the only one it may write to."""
+        """A fresh, empty namespace; ``workdir`` is an empty directory, the only one that it may write to."""
         raise NotImplementedError(f"{type(self).__name__} must implement connect(workdir)")
 
     def reconnect(self, namespace: LanceNamespace, workdir: Path) -> LanceNamespace | None:  # noqa: ARG002 - for overriding
@@ -67,7 +67,7 @@ class BackendFixtures:
         return str(location)
 
     def snapshot(self, workdir: Path) -> Mapping[str, object] | None:
-        """All that the backend stored, in a comparable form, by default the files in ``workdir``; None if that cannot be seen."""
+        """All that the backend stored, in a comparable form: the files in ``workdir``; None if it cannot be seen."""
         return {str(path.relative_to(workdir)): _stamp(path) for path in workdir.rglob("*")}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -125,7 +125,7 @@ class BackendFixtures:
         case = callspec.params["operation"] if callspec else None
         wanted = asked.operations_of(case)
         _skip_without(sorted(wanted - supported), sorted(feature.value for feature in asked.features - self.features))
-        return Client(namespace, supported, wanted | ({case} if case else set()), self.call)
+        return Client(namespace, supported, wanted, self.call)
 
 
 def _skip_without(operations: list[str], features: list[str]) -> None:

@@ -26,7 +26,7 @@ _ATTRIBUTE = "conformance"
 
 
 class Feature(Enum):
-    """What a backend may or may not have that is no operation of its own; the value completes "the backend has no ..."."""
+    """What a backend may lack that is no operation of its own; the value completes "the backend has no ..."."""
 
     NESTED_NAMESPACES = "namespaces below namespaces"
     NAMESPACE_PROPERTIES = "properties of namespaces"
@@ -45,10 +45,10 @@ class Requirement:
     features: frozenset[Feature] = frozenset()
     covers: frozenset[Covered] = frozenset()
     cases: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """For a test that runs once per operation: what each case needs beside :attr:`operations`."""
+    """For a test that runs once per operation: what each case calls beside :attr:`operations`."""
 
     def operations_of(self, case: str | None) -> frozenset[str]:
-        """What the test needs, or one case of it."""
+        """What the test calls, or one case of it."""
         return self.operations if case is None else self.operations | self.cases[case]
 
 
@@ -58,38 +58,33 @@ def requirement(test: object) -> Requirement | None:
 
 
 def needs(*wanted: str | Feature) -> Callable[[Test], Test]:
-    """Mark a standard test: the operations it calls, and the features it relies on. Every standard test has this mark."""
+    """Mark a standard test, as every one must be: the operations it calls, and the features it relies on."""
     operations = frozenset(name for name in wanted if isinstance(name, str))
     features = frozenset(name for name in wanted if isinstance(name, Feature))
     _check_known(operations)
-    return _adding(
-        lambda old: replace(old, operations=old.operations | operations, features=old.features | features)
-    )
+    return _adding(lambda old: replace(old, operations=old.operations | operations, features=old.features | features))
 
 
 def covers(operation: str, *codes: str) -> Callable[[Test], Test]:
     """Say that a test makes the operation succeed, or answer each of these error codes."""
     covered = _check_covered((operation, code) for code in codes or (SUCCESS,))
-    return _adding(
-        lambda old: replace(old, operations=old.operations | {operation}, covers=old.covers | covered)
-    )
+    return _adding(lambda old: replace(old, operations=old.operations | {operation}, covers=old.covers | covered))
 
 
-def for_each(
-    cases: Collection[str] | Mapping[str, Collection[str]], code: str = SUCCESS, *, supported: bool = True
-) -> Callable[[Test], Test]:
+def for_each(cases: Collection[str] | Mapping[str, Collection[str]], code: str = SUCCESS) -> Callable[[Test], Test]:
     """Run a test once for each operation, as its argument ``operation``; all are made to answer ``code``.
 
-    A mapping says what else each case calls. The operation itself must be supported, unless the test is about that.
+    A mapping says what else each case calls.
     """
     extra = cases if isinstance(cases, Mapping) else dict.fromkeys(cases, ())
-    called = {operation: frozenset([operation] * supported).union(others) for operation, others in extra.items()}
-    _check_known(name for operation, names in called.items() for name in (operation, *names))
+    called = {operation: frozenset({operation, *others}) for operation, others in extra.items()}
+    _check_known(name for names in called.values() for name in names)
     covered = _check_covered((operation, code) for operation in called)
 
     def decorate(test: Test) -> Test:
         marked = _adding(lambda old: replace(old, cases=called, covers=old.covers | covered))(test)
-        return pytest.mark.parametrize("operation", list(called))(marked)
+        parametrized: Test = pytest.mark.parametrize("operation", list(called))(marked)
+        return parametrized
 
     return decorate
 

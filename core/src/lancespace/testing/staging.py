@@ -15,10 +15,10 @@ _STAGED = "-staged"
 
 
 def stage_append(location: str, *, start: int = 0, stop: int = 2) -> dict[str, Any]:
-    """Write all that an append of sample rows leaves behind but the manifest's final name, and return the request's fields.
+    """Do all of an append of sample rows but the commit, and return what the request for that says.
 
-    The append is made on a copy of the table; its data file and transaction go to the table, its manifest to a name that no
-    reader looks at.
+    The append is made on a copy of the table; its data file and transaction go to the table, its manifest to a name
+    that no reader looks at.
     """
     table = Path(location.removeprefix("file://"))
     with tempfile.TemporaryDirectory() as scratch:

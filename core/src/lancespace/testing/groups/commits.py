@@ -46,11 +46,12 @@ class CommitTests(BackendFixtures):
     @covers("create_table_version", "INVALID_INPUT")
     @needs("create_table", "describe_table", Feature.LOCAL_TABLES)
     def test_create_version_refused(self, client: Client) -> None:
-        """CreateTableVersion: code 13 without the staged manifest, or for a version that is not the next one."""
+        """CreateTableVersion: code 13 without the staged manifest; 13 or 14 for a version that would leave a gap."""
         staged = _staged(client, "t")
-        for fields in ({"manifest_path": f"{staged['manifest_path']}-gone"}, {"version": 7}):
-            with client.unchanged(), raises("INVALID_INPUT"):
-                client("create_table_version", id=["t"], **{**staged, **fields})
+        with client.unchanged(), raises("INVALID_INPUT"):
+            client("create_table_version", id=["t"], **{**staged, "manifest_path": f"{staged['manifest_path']}-gone"})
+        with client.unchanged(), raises("INVALID_INPUT", "CONCURRENT_MODIFICATION"):
+            client("create_table_version", id=["t"], **{**staged, "version": 7})
 
     @covers("batch_create_table_versions")
     @covers("batch_create_table_versions", "CONCURRENT_MODIFICATION")

@@ -64,7 +64,7 @@ class CreationTests(BackendFixtures):
 
     @needs("create_table", "query_table")
     def test_create_table_overwrite(self, client: Client) -> None:
-        """CreateTable: with Overwrite, in any spelling, the table has the new rows and the new schema; or is created."""
+        """CreateTable: with Overwrite, in any spelling, the new rows and the new schema replace what there was."""
         for mode in ("Overwrite", "overwrite", "OVERWRITE"):
             client("create_table", sample(), id=[mode], mode=mode)
             client("create_table", pa.table({"id": [7], "other": ["x"]}), id=[mode], mode=mode)
@@ -99,7 +99,7 @@ class CreationTests(BackendFixtures):
 
     @needs("create_table", "list_tables", "query_table")
     def test_create_table_from_broken_stream(self, client: Client) -> None:
-        """CreateTable: code 13 if the stream breaks off; no table with some of the rows, and creating it again works."""
+        """CreateTable: code 13 if the stream breaks off; no table with half of the rows, and a repeat works."""
         with raises("INVALID_INPUT"):
             client("create_table", _broken_off(), id=["t"])
         assert client("list_tables", id=[], include_declared=False).tables == []

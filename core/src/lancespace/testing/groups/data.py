@@ -17,7 +17,7 @@ class DataTests(BackendFixtures):
     @covers("insert_into_table")
     @needs("create_table", "query_table")
     def test_insert_appends(self, client: Client) -> None:
-        """InsertIntoTable: by default and with Append, the rows come on top; the answer has their number and the version."""
+        """InsertIntoTable: by default and with Append, rows are added; the answer has their number and the version."""
         client("create_table", sample(0, 2), id=["t"])
         for number, mode in enumerate((None, "Append", "append")):
             start = 2 + number * 2

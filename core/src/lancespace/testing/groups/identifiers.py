@@ -7,7 +7,17 @@ from lancespace.testing.errors import raises
 from lancespace.testing.fixtures import BackendFixtures
 from lancespace.testing.requirements import covers, needs
 
-_GOOD_NAMES = ("t", "with_underscore", "with-dash", "UPPER", "1digit", "dots.in.it", "with space", "ünïcödé", "per%41cent")
+_GOOD_NAMES = (
+    "t",
+    "with_underscore",
+    "with-dash",
+    "UPPER",
+    "1digit",
+    "dots.in.it",
+    "with space",
+    "ünïcödé",
+    "per%41cent",
+)
 _BAD_NAMES = ("", ".", "..", "a/b", "../up", "line\nbreak", "nul\x00")
 
 

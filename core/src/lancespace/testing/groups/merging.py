@@ -22,7 +22,7 @@ class MergingTests(BackendFixtures):
     @covers("merge_insert_into_table")
     @needs("create_table", "query_table")
     def test_merge_updates_and_inserts(self, client: Client) -> None:
-        """MergeInsertIntoTable: matched rows are updated, others inserted; the answer has both numbers and the version."""
+        """MergeInsertIntoTable: matched rows are updated, others inserted, and both are counted in the answer."""
         done = _merge(client, when_matched_update_all=True, when_not_matched_insert_all=True)
         assert (done.num_updated_rows, done.num_inserted_rows, done.version) == (2, 1, 2)
         assert _names(client) == {**_sample_names(), 1: "new one", 2: "new two", 9: "new nine"}
@@ -78,9 +78,7 @@ class MergingTests(BackendFixtures):
         """MergeInsertIntoTable: on a branch, only that branch changes."""
         client("create_table", sample(), id=["t"])
         client("create_table_branch", id=["t"], name="dev")
-        client(
-            "merge_insert_into_table", _SOURCE, id=["t"], branch="dev", on=["id"], when_not_matched_insert_all=True
-        )
+        client("merge_insert_into_table", _SOURCE, id=["t"], branch="dev", on=["id"], when_not_matched_insert_all=True)
         assert client.ids(["t"], branch="dev") == [*range(COUNT), 9]
         assert client.ids(["t"]) == list(range(COUNT))
 

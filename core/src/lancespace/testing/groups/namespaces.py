@@ -23,7 +23,7 @@ class NamespaceTests(BackendFixtures):
 
     @needs("create_namespace", "drop_namespace")
     def test_root_namespace_is_not_managed(self, client: Client) -> None:
-        """Objects & Relationships: creating or dropping the root is out of scope, so refused; which code is left open."""
+        """Objects & Relationships: creating or dropping the root is out of scope, so refused; the code is left open."""
         with client.unchanged(), raises("NAMESPACE_ALREADY_EXISTS", "INVALID_INPUT", "UNSUPPORTED"):
             client("create_namespace", id=[])
         with client.unchanged(), raises("INVALID_INPUT", "UNSUPPORTED"):
@@ -132,7 +132,7 @@ class NamespaceTests(BackendFixtures):
     @covers("drop_namespace", "NAMESPACE_NOT_EMPTY")
     @needs("create_namespace", Feature.NESTED_NAMESPACES)
     def test_drop_namespace_with_children(self, client: Client) -> None:
-        """DropNamespace: code 3 if the namespace holds another one and the behavior is Restrict, as it is by default."""
+        """DropNamespace: code 3 if the namespace holds another one and the behavior is Restrict, the default."""
         client("create_namespace", id=["a"])
         client("create_namespace", id=["a", "b"])
         for behavior in (None, "Restrict", "restrict"):

@@ -18,7 +18,7 @@ class PlanTests(BackendFixtures):
     @covers("explain_table_query_plan")
     @needs("create_table")
     def test_explain_query(self, client: Client) -> None:
-        """ExplainTableQueryPlan: a text that tells how this query is executed, so another one than for another query."""
+        """ExplainTableQueryPlan: a text that tells how this query is executed, so another one for another query."""
         client("create_table", sample(), id=["t"])
         scan = client("explain_table_query_plan", id=["t"], query=ALL_ROWS)
         search = client("explain_table_query_plan", id=["t"], query=_SEARCH, verbose=True)

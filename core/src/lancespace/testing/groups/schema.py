@@ -12,7 +12,7 @@ from lancespace.testing.samples import COUNT, SCHEMA, sample
 
 
 class SchemaTests(BackendFixtures):
-    """AlterTableAddColumns, AlterTableAlterColumns, AlterTableDropColumns, UpdateTableSchemaMetadata, UpdateFieldMetadata."""
+    """AlterTableAddColumns, -AlterColumns, -DropColumns, UpdateTableSchemaMetadata, UpdateFieldMetadata."""
 
     @covers("alter_table_add_columns")
     @needs("create_table", "query_table")
@@ -86,7 +86,7 @@ class SchemaTests(BackendFixtures):
     @needs("create_table", "create_table_branch", "alter_table_add_columns", "alter_table_alter_columns")
     @needs("alter_table_drop_columns", "query_table")
     def test_columns_of_branch(self, client: Client) -> None:
-        """AlterTableAddColumns and the others: on a branch, only that branch's columns change."""
+        """AlterTableAddColumns, AlterTableAlterColumns, AlterTableDropColumns: on a branch, only that one changes."""
         client("create_table", sample(), id=["t"])
         client("create_table_branch", id=["t"], name="dev")
         for operation in ("alter_table_add_columns", "alter_table_alter_columns"):

@@ -125,7 +125,7 @@ class TableTests(BackendFixtures):
     @covers("register_table", "TABLE_ALREADY_EXISTS", "NAMESPACE_NOT_FOUND", "INVALID_INPUT")
     @needs("declare_table")
     def test_register_table_refused(self, client: Client, placed: str) -> None:
-        """RegisterTable: code 5 if the name is taken, 1 without the namespace, 13 for an unknown mode or an empty id."""
+        """RegisterTable: code 5 if the name is taken, 1 without the namespace, 13 for an unknown mode or no id."""
         client("declare_table", id=["t"])
         for code, fields in (
             ("TABLE_ALREADY_EXISTS", {"id": ["t"]}),

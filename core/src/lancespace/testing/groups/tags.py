@@ -17,7 +17,7 @@ class TagTests(BackendFixtures):
     @covers("list_table_tags")
     @needs("create_table", "insert_into_table")
     def test_create_tag(self, client: Client) -> None:
-        """CreateTableTag: the tag stands for its version, by itself and in the listing; later versions do not move it."""
+        """CreateTableTag: the tag stands for its version, here and in the listing; later versions do not move it."""
         client("create_table", sample(), id=["t"])
         client("create_table_tag", id=["t"], tag="first", version=1)
         client("insert_into_table", sample(), id=["t"])

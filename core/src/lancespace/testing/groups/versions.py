@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from lance_namespace import TableVersionNotFoundError
+
 from lancespace.testing.client import Client
-from lancespace.testing.errors import code_of, raises
+from lancespace.testing.errors import raises
 from lancespace.testing.fixtures import BackendFixtures
 from lancespace.testing.requirements import covers, needs
 from lancespace.testing.samples import sample
@@ -25,7 +29,7 @@ class VersionTests(BackendFixtures):
 
     @needs("list_table_versions", "declare_table")
     def test_list_versions_of_declared_table(self, client: Client) -> None:
-        """ListTableVersions: none for a table without data; clients that create tables through the catalog ask first."""
+        """ListTableVersions: none for a table without data; clients that create one through the catalog ask first."""
         client("declare_table", id=["t"])
         assert client("list_table_versions", id=["t"]).versions == []
 
@@ -87,13 +91,9 @@ class VersionTests(BackendFixtures):
     def test_delete_missing_versions(self, client: Client) -> None:
         """BatchDeleteTableVersions: code 11 if there are none in the range, or a count of 0: the spec allows either."""
         client("create_table", sample(), id=["t"])
-        with client.unchanged():
-            try:
-                done = client("batch_delete_table_versions", id=["t"], ranges=[{"start_version": 7, "end_version": 9}])
-            except Exception as error:  # noqa: BLE001 - whatever was raised is compared
-                assert code_of(error) == "TABLE_VERSION_NOT_FOUND"
-            else:
-                assert done.deleted_count == 0
+        ranges = [{"start_version": 7, "end_version": 9}]
+        with client.unchanged(), suppress(TableVersionNotFoundError):
+            assert client("batch_delete_table_versions", id=["t"], ranges=ranges).deleted_count == 0
 
     @covers("batch_delete_table_versions", "INVALID_INPUT")
     @needs("create_table")

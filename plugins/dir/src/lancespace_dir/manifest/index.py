@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lancespace.identifiers import DELIMITER
@@ -15,23 +14,27 @@ if TYPE_CHECKING:
     from lancespace_dir.manifest.schema import Entry
     from lancespace_dir.manifest.segments import Segment
 
+Place = tuple["Segment", int]
+"""Where an entry is: a segment and a row of it."""
 
-def parent_of(object_id: str) -> str:
-    """The identifier above this one; the root is empty."""
-    return object_id.rpartition(DELIMITER)[0]
+Listings = dict[tuple[str, str], list[str]]
+"""Sorted names by parent and type."""
+
+_EVERYWHERE = DELIMITER
+"""Stands for a parent of everything; no identifier is a bare delimiter."""
 
 
 class Index:
     """Where every entry is, and the sorted children of every namespace.
 
-    An entry costs one dict item; its cells stay in Arrow until they are asked for. The children are only built when
+    An entry costs one dict item; its cells stay in Arrow until they are asked for. The listings are only built when
     something is listed, and kept up from then on.
     """
 
     def __init__(self) -> None:
-        self._places: dict[str, tuple[Segment, int]] = {}
-        self._segments: dict[str, list[Segment]] = {}
-        self._children: dict[tuple[str, str], list[str]] | None = None
+        self._places: dict[str, Place] = {}
+        self._segments: dict[str, Segment] = {}
+        self._listings: Listings | None = None
 
     def __len__(self) -> int:
         return len(self._places)
@@ -45,82 +48,84 @@ class Index:
         place = self._places.get(object_id)
         return None if place is None else place[0].entry(place[1])
 
-    def place(self, object_id: str) -> tuple[Segment, int] | None:
-        """The segment and row of an entry, or None."""
+    def place(self, object_id: str) -> Place | None:
+        """Where an entry is, or None."""
         return self._places.get(object_id)
+
+    def live_rows(self, path: str) -> list[int]:
+        """The rows of a data file's segment that count."""
+        segment = self._segments[path]
+        return [row for row, object_id in enumerate(segment.ids()) if self._is_at(object_id, segment, row)]
+
+    def segment(self, path: str) -> Segment:
+        """The segment of a data file."""
+        return self._segments[path]
 
     def children(self, parent: str, object_type: str, after: str | None = None, count: int | None = None) -> list[str]:
         """Names right below ``parent``, sorted: so many, from after a name on."""
-        return _slice(self._all_children().get((parent, object_type), []), after, count)
+        return _slice(self._sorted().get((parent, object_type), []), after, count)
 
     def all_of(self, object_type: str, after: str | None = None, count: int | None = None) -> list[str]:
         """Identifiers of one type, sorted: so many, from after one on."""
-        return _slice(self._all_children().get((_EVERYWHERE, object_type), []), after, count)
+        return _slice(self._sorted().get((_EVERYWHERE, object_type), []), after, count)
 
     def add(self, segment: Segment) -> None:
-        """Take the rows of a segment in; a row that was elsewhere is now here."""
-        self._segments.setdefault(segment.path, []).append(segment)
-        for row, (object_id, object_type) in enumerate(zip(segment.ids(), segment.types(), strict=True)):
-            if self._children is not None and object_id not in self._places:
-                for key, name in _listings(object_id, object_type):
-                    insort(self._children.setdefault(key, []), name)
+        """Take the rows of a segment in; an entry that was elsewhere is now here."""
+        self._segments[segment.path] = segment
+        for row, (object_id, object_type) in enumerate(segment.keys()):
+            if self._listings is not None and object_id not in self._places:
+                for key, name in _listings_of(object_id, object_type):
+                    insort(self._listings.setdefault(key, []), name)
             self._places[object_id] = (segment, row)
 
     def discard(self, path: str) -> None:
         """Forget a data file, and the entries that are nowhere else by now."""
-        for segment in self._segments.pop(path, ()):
-            for object_id, object_type in zip(segment.ids(), segment.types(), strict=True):
-                place = self._places.get(object_id)
-                if place is not None and place[0] is segment:
-                    self._forget(object_id, object_type)
+        segment = self._segments.pop(path)
+        for row, (object_id, object_type) in enumerate(segment.keys()):
+            if self._is_at(object_id, segment, row):
+                self._forget(object_id, object_type)
 
     def keep_only(self, path: str, live: npt.NDArray[np.int64]) -> None:
         """Forget the entries of a data file whose offsets are not among ``live``: they were deleted."""
         alive = set(live.tolist())
-        for segment in self._segments.get(path, ()):
-            for row, offset in enumerate(segment.offsets.tolist()):
-                if offset not in alive:
-                    self.remove(segment, row)
+        segment = self._segments[path]
+        for row, ((object_id, object_type), offset) in enumerate(
+            zip(segment.keys(), segment.offsets.tolist(), strict=True)
+        ):
+            if offset not in alive and self._is_at(object_id, segment, row):
+                self._forget(object_id, object_type)
 
-    def remove(self, segment: Segment, row: int) -> None:
-        """Forget one row, if it is still the place of its entry."""
-        object_id = segment.rows.column("object_id")[row].as_py()
+    def _is_at(self, object_id: str, segment: Segment, row: int) -> bool:
         place = self._places.get(object_id)
-        if place is not None and place[0] is segment and place[1] == row:
-            self._forget(object_id, segment.rows.column("object_type")[row].as_py())
-
-    def live_rows(self, path: str) -> Iterator[tuple[Segment, list[int]]]:
-        """The segments of a data file with the rows that count, in the order of the file."""
-        for segment in self._segments.get(path, ()):
-            ids = segment.ids()
-            yield segment, [row for row, object_id in enumerate(ids) if self._places.get(object_id) == (segment, row)]
+        return place is not None and place[0] is segment and place[1] == row
 
     def _forget(self, object_id: str, object_type: str) -> None:
         del self._places[object_id]
-        if self._children is not None:
-            for key, name in _listings(object_id, object_type):
-                names = self._children[key]
+        if self._listings is not None:
+            for key, name in _listings_of(object_id, object_type):
+                names = self._listings[key]
                 del names[bisect_left(names, name)]
 
-    def _all_children(self) -> dict[tuple[str, str], list[str]]:
-        if self._children is None:
-            children: dict[tuple[str, str], list[str]] = {}
-            for segment, row in self._places.values():
-                object_id, object_type = segment.key(row)
-                for key, name in _listings(object_id, object_type):
-                    children.setdefault(key, []).append(name)
-            for names in children.values():
-                names.sort()
-            self._children = children
-        return self._children
+    def _sorted(self) -> Listings:
+        """The listings; all identifiers are sorted once, which sorts those of each parent too."""
+        if self._listings is None:
+            keys: dict[str, str] = {}
+            for segment in self._segments.values():
+                keys.update(key for row, key in enumerate(segment.keys()) if self._is_at(key[0], segment, row))
+            self._listings = {}
+            for object_id in sorted(keys):
+                for key, name in _listings_of(object_id, keys[object_id]):
+                    self._listings.setdefault(key, []).append(name)
+        return self._listings
 
 
-_EVERYWHERE = DELIMITER
-"""Stands for a parent of everything; no identifier is a bare delimiter."""
+def parent_of(object_id: str) -> str:
+    """The identifier above this one; the root is empty."""
+    return object_id.rpartition(DELIMITER)[0]
 
 
-def _listings(object_id: str, object_type: str) -> tuple[tuple[tuple[str, str], str], ...]:
-    """The sorted listings that an entry is in, and its name there."""
+def _listings_of(object_id: str, object_type: str) -> tuple[tuple[tuple[str, str], str], ...]:
+    """The listings that an entry is in, and its name there."""
     parent, _, name = object_id.rpartition(DELIMITER)
     return ((parent, object_type), name), ((_EVERYWHERE, object_type), object_id)
 

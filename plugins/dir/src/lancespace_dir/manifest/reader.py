@@ -113,11 +113,11 @@ class ManifestReader:
         found = {object_id: self.index.place(object_id) for object_id in object_ids}
         return {object_id: place for object_id, place in found.items() if place is not None}
 
-    def rows_of(self, path: str) -> list[pa.Table]:
+    def rows_of(self, path: str) -> pa.Table:
         """The live rows of a data file."""
         if self.index is None:
-            return [segments.read(self.dataset.get_fragment(self._fragments[path].id)).rows]
-        return [segment.rows.take(rows) for segment, rows in self.index.live_rows(path)]
+            return segments.read(self.dataset.get_fragment(self._fragments[path].id)).rows
+        return self.index.segment(path).rows.take(np.array(self.index.live_rows(path), dtype=np.int64))
 
     def expect(self, written: list[Segment]) -> None:
         """Files that are about to be committed: when they show up, their rows are known already."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Segment:
-    """Rows as they were read, and where each of them is in storage.
-
-    A segment outlives its fragment: when upkeep merges fragments, only ``path`` and ``offsets`` change, and no row is
-    looked at again.
-    """
+    """Rows as they were read, and where each of them is in storage. Some may have been deleted since."""
 
     path: str
     """The data file; unlike a fragment's number, it never means anything else."""
@@ -34,19 +31,14 @@ class Segment:
         bases = cell.pop("base_objects")
         return Entry(**cell, base_objects=None if bases is None else tuple(bases))
 
-    def key(self, row: int) -> tuple[str, str]:
-        """The identifier and type of one row."""
-        return self.rows.column("object_id")[row].as_py(), self.rows.column("object_type")[row].as_py()
+    def keys(self) -> Iterator[tuple[str, str]]:
+        """The identifier and type of every row."""
+        return zip(self.ids(), self.rows.column("object_type").to_pylist(), strict=True)
 
     def ids(self) -> list[str]:
-        """The identifiers of all rows, deleted ones too."""
+        """The identifier of every row."""
         ids: list[str] = self.rows.column("object_id").to_pylist()
         return ids
-
-    def types(self) -> list[str]:
-        """The object types of all rows."""
-        types: list[str] = self.rows.column("object_type").to_pylist()
-        return types
 
 
 _COLUMNS = tuple(Entry.__dataclass_fields__)
@@ -76,5 +68,6 @@ def path_of(metadata: Any) -> str:
 
 def _offsets(rows: pa.Table) -> npt.NDArray[np.int64]:
     """The physical offsets of rows that were read with their addresses."""
-    addresses: npt.NDArray[np.uint64] = rows.column("_rowaddr").to_numpy()
-    return (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    addresses = rows.column("_rowaddr").to_numpy()
+    offsets: npt.NDArray[np.int64] = (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    return offsets

@@ -44,7 +44,7 @@ class Plan:
     fragments: Mapping[str, Any]
     schema: pa.Schema
     tip: str | None
-    kept: list[pa.Table] = field(default_factory=list)
+    kept: pa.Table | None = None
     """Rows of the tip that stay."""
     added: list[pa.Table] = field(default_factory=list)
     deleted: dict[str, list[int]] = field(default_factory=dict)
@@ -69,15 +69,15 @@ def plan(reader: ManifestReader, changes: Mapping[str, Entry | None]) -> Plan:
     schema = SCHEMA if reader.dataset is None else reader.dataset.schema
     made = Plan(reader.dataset, dict(reader.fragments), schema, tip_of(reader.fragments))
     old = reader.places(list(changes))
-    for object_id, entry in changes.items():
-        place = old.get(object_id)
-        if place is not None and place[0].path != made.tip:
-            made.deleted.setdefault(place[0].path, []).append(int(place[0].offsets[place[1]]))
+    for object_id, (segment, row) in old.items():
+        if segment.path != made.tip:
+            made.deleted.setdefault(segment.path, []).append(int(segment.offsets[row]))
+        entry = changes[object_id]
         if entry is not None:
-            fresh = to_table([entry], schema)
-            made.added.append(fresh if place is None else _over(place, fresh))
+            made.added.append(_over(segment.rows.slice(row, 1), to_table([entry], schema)))
+    made.added.append(to_table([entry for id_, entry in changes.items() if entry and id_ not in old], schema))
     if made.tip is not None:
-        made.kept = [_rows_beside(rows, changes) for rows in reader.rows_of(made.tip)]
+        made.kept = _rows_beside(reader.rows_of(made.tip), changes)
     elif made.fragments and _newest(made.fragments) not in made.deleted:
         _move_one_row(made)
     return made
@@ -85,7 +85,7 @@ def plan(reader: ManifestReader, changes: Mapping[str, Entry | None]) -> Plan:
 
 def _rows_beside(rows: pa.Table, changes: Mapping[str, Entry | None]) -> pa.Table:
     ids = rows.column("object_id").to_pylist()
-    return rows.take([row for row, object_id in enumerate(ids) if object_id not in changes])
+    return rows.filter(pa.array([object_id not in changes for object_id in ids], pa.bool_()))
 
 
 def _move_one_row(made: Plan) -> None:
@@ -100,10 +100,8 @@ def _newest(fragments: Mapping[str, Any]) -> str:
     return max(fragments, key=lambda path: fragments[path].id)
 
 
-def _over(place: tuple[Segment, int], fresh: pa.Table) -> pa.Table:
+def _over(old: pa.Table, fresh: pa.Table) -> pa.Table:
     """The new cells of a row over its old ones, so that columns which only others know keep their values."""
-    segment, row = place
-    old = segment.rows.slice(row, 1)
     for position, name in enumerate(old.schema.names):
         if name in SCHEMA.names:
             old = old.set_column(position, old.schema.field(position), fresh.column(name))
@@ -119,11 +117,11 @@ class ManifestWriter:
 
     def write(self, made: Plan) -> list[tuple[Any, Segment]]:
         """Write the data files of a plan, which nobody sees yet: the fragments, and their rows in memory."""
-        tables = [table for table in [*made.kept, *made.added] if table.num_rows]
-        if not tables:
-            return []
+        kept = 0 if made.kept is None else made.kept.num_rows
+        tables = [*([made.kept] if made.kept is not None else []), *made.added]
         rows = pa.concat_tables(tables).combine_chunks()
-        kept = sum(table.num_rows for table in made.kept)
+        if not rows.num_rows:
+            return []
         parts = [rows] if rows.num_rows <= TIP_ROWS else _sealed(rows, kept)
         return [self._write_fragment(made, part) for part in parts]
 

@@ -1,0 +1,181 @@
+"""Many at once on one catalog: one winner for a name, and nothing lost."""
+
+from __future__ import annotations
+
+from lancespace.testing.client import Client
+from lancespace.testing.errors import raises
+from lancespace.testing.fixtures import BackendFixtures
+from lancespace.testing.requirements import covers, needs
+from lancespace.testing.samples import COUNT, row, sample, table_of
+from lancespace.testing.threads import THREADS, Outcomes, race
+
+_ROUNDS = 3
+_TAKEN = {"TABLE_ALREADY_EXISTS", "CONCURRENT_MODIFICATION"}
+_AWAY = {"TABLE_NOT_FOUND", "CONCURRENT_MODIFICATION"}
+
+
+class ConcurrencyTests(BackendFixtures):
+    """Error Handling: code 14, and the promises that hold under concurrency."""
+
+    @covers("create_table", "CONCURRENT_MODIFICATION")
+    @needs("query_table", "list_tables")
+    def test_one_creator_wins(self, client: Client) -> None:
+        """CreateTable: of many who create one table, one wins and has his rows in it; the others get code 5 or 14."""
+        for number in range(_ROUNDS):
+            name = f"t{number}"
+            ended = _creators(name, client)
+            assert len(ended.won) == 1
+            ended.check_losers(_TAKEN)
+            assert client.ids([name]) == list(ended.won)
+        assert sorted(client("list_tables", id=[]).tables) == [f"t{number}" for number in range(_ROUNDS)]
+
+    @covers("declare_table", "CONCURRENT_MODIFICATION")
+    @needs("list_tables", "describe_table")
+    def test_one_declarer_wins(self, client: Client) -> None:
+        """DeclareTable: of many who declare one table, one wins; the table is where he was told."""
+        for number in range(_ROUNDS):
+            name = f"t{number}"
+            ended = _alike(client, "declare_table", name)
+            assert len(ended.won) == 1
+            ended.check_losers(_TAKEN)
+            (winner,) = ended.won.values()
+            assert winner.location.endswith(client("describe_table", id=[name]).location)
+        assert len(client("list_tables", id=[]).tables) == _ROUNDS
+
+    @needs("create_namespace", "list_namespaces")
+    def test_one_namespace_creator_wins(self, client: Client) -> None:
+        """CreateNamespace: of many who create one namespace, one wins; the others get code 2 or 14."""
+        for number in range(_ROUNDS):
+            name = f"n{number}"
+            ended = _alike(client, "create_namespace", name)
+            assert len(ended.won) == 1
+            ended.check_losers({"NAMESPACE_ALREADY_EXISTS", "CONCURRENT_MODIFICATION"})
+        assert len(client("list_namespaces", id=[]).namespaces) == _ROUNDS
+
+    @covers("register_table", "CONCURRENT_MODIFICATION")
+    @needs("list_tables")
+    def test_one_registrar_wins(self, client: Client, placed: str) -> None:
+        """RegisterTable: of many who register one name, one wins; the others get code 5 or 14."""
+        ended = race(lambda _: client("register_table", id=["t"], location=placed))
+        assert len(ended.won) == 1
+        ended.check_losers(_TAKEN)
+        assert client("list_tables", id=[]).tables == ["t"]
+
+    @covers("rename_table", "CONCURRENT_MODIFICATION")
+    @needs("create_table", "list_tables", "query_table")
+    def test_one_renamer_wins(self, client: Client) -> None:
+        """RenameTable: of many who rename one table, one wins; the others get code 4 or 14, and there is one table."""
+        client("create_table", sample(), id=["t"])
+        ended = race(lambda who: client("rename_table", id=["t"], new_table_name=f"u{who}"))
+        assert len(ended.won) == 1
+        ended.check_losers(_AWAY)
+        (winner,) = ended.won
+        assert client("list_tables", id=[]).tables == [f"u{winner}"]
+        assert client.ids([f"u{winner}"]) == list(range(COUNT))
+
+    @needs("rename_table", "create_table", "list_tables", "query_table")
+    def test_one_taker_of_a_name_wins(self, client: Client) -> None:
+        """RenameTable: of many tables that are renamed to one name, one gets it, and the others keep theirs."""
+        for who in range(THREADS):
+            client("create_table", table_of([row(who)]), id=[f"t{who}"])
+        ended = race(lambda who: client("rename_table", id=[f"t{who}"], new_table_name="u"))
+        assert len(ended.won) == 1
+        ended.check_losers(_TAKEN)
+        assert sorted(client("list_tables", id=[]).tables) == sorted([*(f"t{who}" for who in ended.lost), "u"])
+        assert client.ids(["u"]) == list(ended.won)
+
+    @needs("create_namespace", "create_table", "list_tables", "query_table")
+    def test_different_tables_do_not_conflict(self, client: Client) -> None:
+        """CreateTable: who creates different tables is in nobody's way, and all of them are there."""
+        client("create_namespace", id=["a"])
+        ended = race(lambda who: client("create_table", table_of([row(who)]), id=["a", f"t{who}"]))
+        ended.check_losers({})
+        assert sorted(client("list_tables", id=["a"]).tables) == [f"t{who}" for who in range(THREADS)]
+        assert [client.ids(["a", f"t{who}"]) for who in range(THREADS)] == [[who] for who in range(THREADS)]
+
+    @needs("create_namespace", "list_namespaces", "declare_table", "list_tables")
+    def test_different_entries_do_not_conflict(self, client: Client) -> None:
+        """CreateNamespace, DeclareTable: nor is who creates different namespaces and declares different tables."""
+
+        def act(who: int) -> None:
+            client("create_namespace", id=[f"n{who}"])
+            client("declare_table", id=[f"n{who}", "t"])
+
+        race(act).check_losers({})
+        assert sorted(client("list_namespaces", id=[]).namespaces) == [f"n{who}" for who in range(THREADS)]
+        assert all(client("list_tables", id=[f"n{who}"]).tables == ["t"] for who in range(THREADS))
+
+    @needs("create_table", "drop_table", "list_tables", "count_table_rows", "query_table")
+    def test_create_against_drop(self, client: Client) -> None:
+        """CreateTable, DropTable: whatever the order was, there is a whole table afterwards or none at all."""
+
+        def act(who: int) -> None:
+            if who % 2:
+                client("drop_table", id=["t"])
+            else:
+                client("create_table", sample(), id=["t"])
+
+        for _ in range(_ROUNDS):
+            ended = race(act)
+            ended.check_losers(_TAKEN, among=range(0, THREADS, 2))
+            ended.check_losers(_AWAY, among=range(1, THREADS, 2))
+            if client("list_tables", id=[], include_declared=False).tables:
+                assert client("count_table_rows", id=["t"]).count == COUNT
+        client("create_table", sample(), id=["t"], mode="Overwrite")
+        assert client.ids(["t"]) == list(range(COUNT))
+
+    @needs("create_namespace", "drop_namespace", "declare_table", "list_tables", "list_namespaces")
+    def test_declare_against_drop_of_the_namespace(self, client: Client) -> None:
+        """DropNamespace: a table never ends up in a namespace that is not there."""
+        codes = {"NAMESPACE_NOT_FOUND", "NAMESPACE_NOT_EMPTY", "CONCURRENT_MODIFICATION"}
+        for number in range(_ROUNDS):
+            name = f"n{number}"
+            client("create_namespace", id=[name])
+            ended = _dropper_and_declarers(client, name)
+            ended.check_losers(codes)
+            is_there = name in client("list_namespaces", id=[]).namespaces
+            assert is_there != (0 in ended.won)
+            assert is_there or len(ended.won) == 1
+
+    @needs("create_namespace", "create_table", "insert_into_table", "drop_table", "list_tables", "count_table_rows")
+    def test_second_client_sees_it_at_once(self, client: Client, second: Client) -> None:
+        """Error Handling: no client says "not found" of what another one has been told is there, nor the reverse."""
+        assert second("list_tables", id=[]).tables == []
+        client("create_namespace", id=["a"])
+        client.example("create_table", ["a", "t"])
+        assert second("list_tables", id=["a"]).tables == ["t"]
+        with raises("TABLE_ALREADY_EXISTS"):
+            second.example("create_table", ["a", "t"])
+        second.example("insert_into_table", ["a", "t"])
+        assert client("count_table_rows", id=["a", "t"]).count == 2 * COUNT
+        second("drop_table", id=["a", "t"])
+        with raises("TABLE_NOT_FOUND"):
+            client("count_table_rows", id=["a", "t"])
+
+    @needs("create_table", "query_table", "list_tables")
+    def test_one_creator_of_two_clients_wins(self, client: Client, second: Client) -> None:
+        """CreateTable: one winner, too, where the creators are different clients."""
+        for number in range(_ROUNDS):
+            name = f"t{number}"
+            ended = _creators(name, client, second)
+            assert len(ended.won) == 1
+            ended.check_losers(_TAKEN)
+            assert second.ids([name]) == client.ids([name]) == list(ended.won)
+
+
+def _creators(name: str, *clients: Client) -> Outcomes:
+    """Many create one table, each with one row that has his number; the clients take turns."""
+    return race(lambda who: clients[who % len(clients)]("create_table", table_of([row(who)]), id=[name]))
+
+
+def _alike(client: Client, operation: str, name: str) -> Outcomes:
+    """Many do exactly the same."""
+    return race(lambda _: client(operation, id=[name]))
+
+
+def _dropper_and_declarers(client: Client, name: str) -> Outcomes:
+    """The first drops a namespace while the others declare tables in it."""
+    return race(
+        lambda who: client("declare_table", id=[name, f"t{who}"]) if who else client("drop_namespace", id=[name]),
+        threads=4,
+    )

@@ -1,0 +1,81 @@
+"""The storage plugin for ``az://``, ``abfs://`` and ``abfss://``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lance_namespace import InvalidInputError
+
+from lancespace.hookspecs import hookimpl
+from lancespace_dir_azure.accounts import account_in, make_connection_string
+from lancespace_dir_azure.options import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsspec import AbstractFileSystem
+
+
+class AzureStorage:
+    """Azure Blob Storage, and Data Lake Storage through the same door.
+
+    Where no credentials are given, pylance asks the workload's and the machine's identity, and adlfs Azure's default
+    chain, which has these too.
+    """
+
+    @hookimpl(optionalhook=True)
+    def lance_location(self, location: str) -> str:
+        """The location as pylance knows it: it has no ``abfs``, and to it ``az`` and ``abfss`` are the same."""
+        scheme, _, rest = location.partition("://")
+        return f"az://{rest}" if scheme.lower() == "abfs" else location
+
+    @hookimpl
+    def storage_options(self, location: str, options: Mapping[str, str]) -> dict[str, str]:
+        """The options for pylance."""
+        lance = OPTIONS.for_lance(options)
+        return {**lance, "azure_storage_account_name": _account(location, lance.get("azure_storage_account_name"))}
+
+    @hookimpl
+    def filesystem(self, location: str, options: Mapping[str, str]) -> AbstractFileSystem:
+        """An adlfs file system that never answers a listing from memory."""
+        from adlfs import AzureBlobFileSystem
+
+        settings = OPTIONS.resolve(options)
+        account, endpoint = _account(location, settings.get("account_name")), settings.get("endpoint")
+        arguments = {**OPTIONS.for_fsspec(options), "account_name": account}
+        if settings.get("skip_signature"):
+            arguments |= _connection(account, endpoint)
+        elif "account_key" in settings or "sas_token" in settings:
+            arguments |= _connection(account, endpoint, settings.get("account_key"), settings.get("sas_token"))
+        elif endpoint and endpoint.startswith("http://"):
+            raise InvalidInputError("Azure storage: a token is only sent over HTTPS: begin 'endpoint' with https://.")
+        return AzureBlobFileSystem(use_listings_cache=False, **arguments)
+
+    @hookimpl
+    def put_if_absent(self, filesystem: AbstractFileSystem, path: str, data: bytes) -> bool:
+        """Write with ``If-None-Match: *``."""
+        try:
+            filesystem.pipe_file(path, data, mode="create")
+        except FileExistsError:
+            return False
+        return True
+
+
+def _connection(account: str, endpoint: str | None, key: str | None = None, sas: str | None = None) -> dict[str, str]:
+    """With a connection string adlfs asks nothing else, and looks for none in the environment."""
+    return {"connection_string": make_connection_string(account, endpoint, key=key, sas=sas)}
+
+
+def _account(location: str, given: str | None) -> str:
+    named = account_in(location)
+    if named and given and named != given:
+        raise InvalidInputError(
+            f"Azure storage: the location names the account {named!r}, but 'account_name' is {given!r}: keep one."
+        )
+    account = named or given
+    if not account:
+        raise InvalidInputError(
+            "Azure storage: give the option 'account_name', or name the account in the location: "
+            "az://container@account.blob.core.windows.net/path."
+        )
+    return account
