@@ -121,7 +121,7 @@ def test_bad_bytes_are_refused(source: bytes):
     assert caught.value.__cause__ is not None
 
 
-@pytest.mark.parametrize("source", [None, 5, "text", {}, [], [1, 2], object()], ids=repr)
+@pytest.mark.parametrize("source", [None, 5, "text", {}, [], [1, 2], object()], ids=lambda one: type(one).__name__)
 def test_what_is_not_data_is_refused_with_what_is(source: Any):
     with pytest.raises(InvalidInputError, match=f"Cannot take {type(source).__name__} as data: pass an Arrow table"):
         ArrowData(source).reader()

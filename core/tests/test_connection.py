@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -43,10 +44,12 @@ class Tiny(Backend):
 
 
 def tiny(connection: Connection) -> Tiny:
-    """The backend of a connection."""
-    plugin = connection._manager.get_plugin("tiny")
-    assert isinstance(plugin, Tiny)
-    return plugin
+    """The backend of a connection: who answers its hook."""
+    method = connection.hooks.list_tables.get_hookimpls()[0].function
+    assert isinstance(method, MethodType)
+    backend = method.__self__
+    assert isinstance(backend, Tiny)
+    return backend
 
 
 def test_misspelt_hook_is_refused_at_connect_and_named(install: Installer):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from types import MethodType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -157,7 +158,9 @@ def test_unknown_job(connection: Connection):
 
 def test_finished_jobs_are_forgotten_oldest_first(connection: Connection, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(local_engine, "_KEPT", 2)
-    engine = connection._manager.get_plugin("engine:local")
+    method = connection.hooks.submit_job.get_hookimpls()[0].function
+    assert isinstance(method, MethodType)
+    engine = method.__self__
     assert isinstance(engine, local_engine.LocalEngine)
     engine._jobs = {name: JobStatus(name, "test", JobState.SUCCEEDED) for name in ("oldest", "old", "recent")}
     gate = Gate()

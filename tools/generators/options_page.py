@@ -61,7 +61,7 @@ def _row(option: Option) -> list[str]:
 
 def _remarks(option: Option) -> Iterator[str]:
     if option.refused:
-        yield f"refused: {option.refused}"
+        yield option.refused
     if option.note:
         yield option.note
     if option.needs:

@@ -80,7 +80,7 @@ def _to_reader(source: ArrowLike) -> pa.RecordBatchReader:
         return source
     if isinstance(source, (bytes, bytearray, memoryview)):
         return pa.ipc.open_stream(pa.py_buffer(source))
-    if type(source).__module__.startswith("pandas."):
+    if type(source).__module__.partition(".")[0] == "pandas":
         return pa.Table.from_pandas(source, preserve_index=False).to_reader()
     if hasattr(source, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(source)

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pluggy
-from lance_namespace import InternalError
 
-from lancespace import registry, tracing
+from lancespace import registry
 from lancespace.errors import translated
-from lancespace.hookspecs import HOOK_GROUPS
+from lancespace.hookspecs import HOOK_GROUPS, StorageHooks
+from lancespace.manager import new_manager, register
 from lancespace.properties import Property, Settings, redact_url
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Connection:
         self._is_closed = False
         self._wrappers: dict[str, object] = {}
         self._storages: dict[str, pluggy.PluginManager] = {}
-        self._manager = _manager()
+        self._manager = new_manager(*HOOK_GROUPS)
         backend_class = registry.find(registry.BACKENDS, backend_name).load()
         wrapper_classes = _wrapper_classes(backend_name, properties)
         declared = [WRAPPERS_PROPERTY, ENGINE_PROPERTY, *backend_class.properties]
@@ -42,10 +42,10 @@ class Connection:
             declared += [replace(prop, name=f"{name}.{prop.name}") for prop in wrapper_class.properties]
         self.settings = Settings(declared, properties, owner=backend_name)
         with translated(f"connect to {backend_name!r}"):
-            backend = backend_class(self)
+            self.backend = backend_class(self)
             self._wrappers = {name: wrapper_class(self) for name, wrapper_class in reversed(wrapper_classes.items())}
-        _register(self._manager, backend, backend_name)
-        self._register_wrappers(self._manager)
+        register(self._manager, self.backend, backend_name)
+        self._register_wrappers(self._manager, check=True)
 
     @property
     def hooks(self) -> pluggy.HookRelay:
@@ -73,7 +73,7 @@ class Connection:
         name = self.settings["engine"]
         with self._loading:
             if not self._manager.has_plugin(f"engine:{name}"):
-                _register(self._manager, registry.find(registry.ENGINES, name).load()(self), f"engine:{name}")
+                register(self._manager, registry.find(registry.ENGINES, name).load()(self), f"engine:{name}")
 
     def close(self) -> None:
         """Let every plugin give back what it holds; a second time, nothing happens."""
@@ -84,14 +84,14 @@ class Connection:
 
     def _storage_manager(self, plugin: registry.Plugin) -> pluggy.PluginManager:
         """Hooks that only this plugin answers, and the connection's wrappers: a location has one storage."""
-        manager = _manager()
-        _register(manager, plugin.load()(), f"storage:{plugin.name}")
-        self._register_wrappers(manager)
+        manager = new_manager(StorageHooks)
+        register(manager, plugin.load()(), f"storage:{plugin.name}")
+        self._register_wrappers(manager, check=False)
         return manager
 
-    def _register_wrappers(self, manager: pluggy.PluginManager) -> None:
+    def _register_wrappers(self, manager: pluggy.PluginManager, *, check: bool) -> None:
         for name, wrapper in self._wrappers.items():
-            _register(manager, wrapper, f"wrapper:{name}")
+            register(manager, wrapper, f"wrapper:{name}", check=check)
 
     def _storage_properties(self) -> dict[str, str]:
         return self.settings.family("storage.") if self.settings.declares("storage.") else {}
@@ -103,24 +103,3 @@ def _wrapper_classes(backend_name: str, properties: Mapping[str, str]) -> dict[s
     listed: str = Settings([WRAPPERS_PROPERTY], given, owner=backend_name)[WRAPPERS_PROPERTY.name] or ""
     names = [name.strip() for name in listed.split(",") if name.strip()]
     return {name: registry.find(registry.WRAPPERS, name).load() for name in names}
-
-
-def _manager() -> pluggy.PluginManager:
-    manager = pluggy.PluginManager("lancespace")
-    for group in HOOK_GROUPS:
-        manager.add_hookspecs(group)
-    tracing.install(manager)
-    return manager
-
-
-def _register(manager: pluggy.PluginManager, plugin: object, name: str) -> None:
-    """Take a plugin in, checked: a misspelt hook or argument is refused here and not at the first call.
-
-    Raises:
-        InternalError: Naming the plugin, the hook and the argument that is wrong.
-    """
-    try:
-        manager.register(plugin, name)
-        manager.check_pending()
-    except pluggy.PluginValidationError as error:
-        raise InternalError(f"The plugin {name!r} cannot be registered: {error}") from error

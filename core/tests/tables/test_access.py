@@ -43,6 +43,7 @@ def test_open_honours_version_tag_and_branch(branched):
     ("fields", "expected", "words"),
     [
         ({"version": 7}, TableVersionNotFoundError, "table 't' has no version 7"),
+        ({"version": 7, "branch": "main"}, TableVersionNotFoundError, "table 't' has no version 7"),
         ({"version": 0}, TableVersionNotFoundError, "table 't' has no version 0"),
         ({"tag": "nope"}, TableTagNotFoundError, "nope"),
         ({"branch": "nope"}, TableBranchNotFoundError, "table 't' has no branch 'nope'"),

@@ -49,9 +49,8 @@ def test_a_row_that_only_the_text_finds_has_no_distance(indexed):
 def test_pages_of_the_ranking_lose_and_repeat_nothing(indexed):
     query = {"vector": HERE, "full_text_query": text("n9 n50 n51")}
     whole = indexed.query(k=12, **query)["n"].to_pylist()
-    first = indexed.query(k=3, **query)["n"].to_pylist()
-    assert first == whole[:3]
-    assert len(set(whole)) == len(whole)
+    assert len(set(whole)) == len(whole) == 12
+    assert indexed.query(k=6, offset=6, **query)["n"].to_pylist() == whole[6:]
 
 
 def test_offset_filter_and_row_ids(indexed):

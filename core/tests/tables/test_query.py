@@ -121,7 +121,8 @@ class TestVector:
         )
         assert numbers(vectors.query(k=1, vector=HERE, nprobes=4)) == [100]
         assert numbers(vectors.query(k=1, vector=HERE, fast_search=True, nprobes=4)) == [10]
-        assert numbers(vectors.query(k=1, vector=HERE, bypass_vector_index=True)) == [100]
+        exact = {"k": 1, "vector": HERE, "bypass_vector_index": True}
+        assert "ANN" not in vectors.call("explain_table_query_plan", query=exact)
         plan = vectors.call(
             "explain_table_query_plan",
             query={
@@ -169,6 +170,7 @@ class TestVector:
                 "minimum_nprobes must be <= maximum_nprobes",
             ),
             ({"refine_factor": 0}, InvalidInputError, "Refine factor must be 1 or more"),
+            ({"ef": 0}, InvalidInputError, "ef must be > 0"),
         ],
     )
     def test_bad_input(self, vectors, fields, expected, words):

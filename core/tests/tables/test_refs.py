@@ -129,7 +129,8 @@ class TestBranches:
         ],
     )
     def test_errors_change_nothing(self, branched, operation, fields, expected):
-        branched.call("insert_into_table", ROW)
+        for _ in range(3):
+            branched.call("insert_into_table", ROW)
         before = branched.call("list_table_branches")
         with pytest.raises(expected):
             branched.call(operation, **fields)

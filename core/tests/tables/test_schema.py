@@ -136,7 +136,7 @@ class TestAlter:
             (
                 [{"path": "nope", "rename": "x"}],
                 TableColumnNotFoundError,
-                "no column 'nope'; there are id, name, inner",
+                "nope",
             ),
             ([{"path": "inner.nope", "rename": "x"}], TableColumnNotFoundError, "inner.nope"),
             ([{"path": "id", "rename": "name"}], TableSchemaValidationError, "Duplicate field name"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lancespace.connection import Connection
+    from lancespace.storage import Storage
+
+_log = logging.getLogger(__name__)
+
+_STILL_WRITTEN_TO = (errno.ENOTEMPTY, errno.EISDIR)
 
 
 class CatalogOperations(TableAccess):
@@ -97,8 +104,7 @@ class CatalogOperations(TableAccess):
         """Take the name out, then delete the data: a crash between leaves unreachable files, never half a table."""
         ref = self.locate(request)
         gone = self.deregister_table(DeregisterTableRequest(id=request.id))
-        storage = self.storage_for(ref)
-        storage.delete_tree(storage.path(ref.location))
+        _delete_data(self.storage_for(ref), ref)
         return DropTableResponse(id=request.id, location=ref.location, properties=gone.properties)
 
     @hookimpl
@@ -162,3 +168,13 @@ class CatalogOperations(TableAccess):
         except NamespaceNotFoundError:
             return False
         return True
+
+
+def _delete_data(storage: Storage, ref: TableRef) -> None:
+    """Delete what a dropped table leaves; a writer that began before may still add files, which nobody reads."""
+    try:
+        storage.delete_tree(storage.path(ref.location))
+    except OSError as error:
+        if error.errno not in _STILL_WRITTEN_TO:
+            raise
+        _log.warning("The table %r was written to while it was dropped; files may be left in storage", ref.name)

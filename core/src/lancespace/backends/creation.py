@@ -9,6 +9,7 @@ anything before that.
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import (
@@ -102,10 +103,11 @@ class CreationOperations(TableAccess):
         return self._created(request, ref, dataset.version)
 
     def _delete_files(self, ref: TableRef, fragments: list[Any]) -> None:
-        """Remove the data files of a creator that lost; their names are its own."""
+        """Remove the data files of a creator that lost, unless a drop of the table did; their names are its own."""
         storage = self.storage_for(ref)
-        files = [f"{ref.location}/data/{file.path}" for fragment in fragments for file in fragment.files]
-        storage.filesystem.rm([storage.path(file) for file in files])
+        for file in (file for fragment in fragments for file in fragment.files):
+            with suppress(FileNotFoundError):
+                storage.filesystem.rm_file(storage.path(f"{ref.location}/data/{file.path}"))
 
     def _created(self, request: CreateTableRequest, ref: TableRef, version: int) -> CreateTableResponse:
         described = self.describe_table(DescribeTableRequest(id=request.id))

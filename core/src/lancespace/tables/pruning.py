@@ -51,7 +51,7 @@ def _in_range(manifests: list[Manifest], wanted: VersionRange, table: str) -> li
     start, end, latest = wanted.start_version, wanted.end_version, manifests[-1].version
     if start < 0 or (end != _TO_THE_LATEST and end <= start):
         raise InvalidInputError(f"{start} to {end} is not a range: the end is exclusive and must be above the start")
-    if start <= latest and (end == _TO_THE_LATEST or False):
+    if start <= latest and (end == _TO_THE_LATEST or end > latest):
         raise InvalidInputError(
             f"the range from {start} takes in version {latest}, the latest of table {table!r}, which must stay: "
             f"end it at {latest}, or drop the table"

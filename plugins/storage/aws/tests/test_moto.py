@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import lance
 import pyarrow as pa
 import pytest
-from lancespace_dir_aws import S3Storage
 from moto.s3.responses import S3Response
 
-from lancespace.registry import STORAGE
+from lancespace.connection import Connection
+from lancespace_dir_aws import S3Storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,30 @@ def test_a_table_goes_round(moto_options: dict[str, str], scheme: str):
     filesystem.rm(f"{path}/t.lance", recursive=True)
     with pytest.raises(ValueError, match="not found"):
         lance.dataset(location, storage_options=options)
+
+
+@pytest.mark.parametrize(
+    ("encryption", "stored"),
+    [
+        ({"server_side_encryption": "AES256"}, {"ServerSideEncryption": "AES256"}),
+        (
+            {"server_side_encryption": "aws:kms", "sse_kms_key_id": "key", "sse_bucket_key_enabled": "true"},
+            {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": "key", "BucketKeyEnabled": True},
+        ),
+    ],
+)
+def test_everything_is_encrypted_alike(
+    moto_options: dict[str, str], encryption: dict[str, str], stored: dict[str, object]
+):
+    options = {**moto_options, **encryption}
+    filesystem = plugin.filesystem(location="s3://lake", options=options)
+    plugin.put_if_absent(filesystem, "lake/marker", b"")
+    storage_options = plugin.storage_options(location="s3://lake", options=options)
+    lance.write_dataset(TABLE, "s3://lake/t.lance", storage_options=storage_options)
+    keys = [path.removeprefix("lake/") for path in filesystem.find("lake")]
+    assert len(keys) == 4
+    for key in keys:
+        assert stored.items() <= filesystem.call_s3("head_object", Bucket="lake", Key=key).items()
 
 
 def test_listings_are_never_stale(moto_options: dict[str, str]):
@@ -109,5 +133,14 @@ def test_control_without_the_condition_all_win(moto_options: dict[str, str], mon
     assert len(winners(lambda data: plugin.put_if_absent(filesystem, "lake/race", data))) == WRITERS
 
 
-def test_the_plugin_is_found_by_its_schemes():
-    assert {STORAGE.find(scheme).load() for scheme in ("s3", "s3a")} == {S3Storage}
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_a_connection_finds_the_plugin_by_its_scheme(moto_options: dict[str, str], scheme: str):
+    storage = Connection("memory", {}).storage(f"{scheme}://lake/root", moto_options)
+    marker = storage.path(storage.uri("table/.marker"))
+    storage.put_if_absent(marker, b"")
+    with pytest.raises(FileExistsError):
+        storage.put_if_absent(marker, b"")
+    assert storage.options["aws_endpoint"] == moto_options["endpoint"]
+    storage.delete_tree(storage.path())
+    storage.delete_tree(storage.path())
+    assert not storage.filesystem.exists(marker)

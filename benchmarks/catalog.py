@@ -1,0 +1,198 @@
+"""The directory catalog beside pylance's DirectoryNamespace: the same calls on equal catalogs, in one run.
+
+Each catalog starts as the Rust implementation would leave it: one fragment with all rows. LANCESPACE_BENCH_SIZES chooses
+the sizes (default 1000,10000,100000; add 1000000 for the whole curve).
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import lance
+from lance.namespace import DirectoryNamespace
+from lance_namespace import (
+    CreateNamespaceRequest,
+    DescribeTableRequest,
+    LanceNamespace,
+    ListTablesRequest,
+    TableExistsRequest,
+)
+
+from benchmarks.report import Result
+from lancespace import connect
+from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry, to_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SIZES = tuple(int(size) for size in os.environ.get("LANCESPACE_BENCH_SIZES", "1000,10000,100000").split(","))
+THREADS = 32
+PROCESSES = 8
+SECONDS = 4.0
+"""How long each throughput case runs."""
+
+OPEN: dict[str, Callable[[str], LanceNamespace]] = {
+    "ours": lambda root: connect("dir", {"root": root}),
+    "rust": lambda root: DirectoryNamespace(root=root),
+}
+
+
+def run() -> Iterator[Result]:
+    """Latencies at each size, then throughput of many writers."""
+    for size in SIZES:
+        yield from _at_size(size)
+    yield _rates(f"creates per second, {THREADS} threads of one client", _threads, "10 x")
+    yield _rates(f"creates per second, {PROCESSES} processes", _processes, "2 x, none starved")
+
+
+def _at_size(size: int) -> Iterator[Result]:
+    with tempfile.TemporaryDirectory() as folder:
+        roots = {name: _catalog(f"{folder}/{name}", size) for name in OPEN}
+        cold = {name: _cold(name, roots[name]) for name in OPEN}
+        opened = {name: OPEN[name](roots[name]) for name in OPEN}
+        tables = [f"t{number:08d}" for number in range(0, size, max(1, size // 97))]
+        yield _latency(f"cold connect + table_exists, {size}", cold, "not slower")
+        calls: dict[str, tuple[Callable[[Any, int], object], str]] = {
+            "table_exists": (lambda ns, i: ns.table_exists(TableExistsRequest(id=["ns", tables[i % 97]])), "100 x"),
+            "describe_table": (
+                lambda ns, i: ns.describe_table(DescribeTableRequest(id=["ns", tables[i % 97]])),
+                "100 x",
+            ),
+            "list_tables(limit=100)": (lambda ns, _: ns.list_tables(ListTablesRequest(id=["ns"], limit=100)), "100 x"),
+            "create_namespace": (lambda ns, i: ns.create_namespace(CreateNamespaceRequest(id=[f"new{i}"])), "30 x"),
+        }
+        for name, (call, goal) in calls.items():
+            yield _latency(f"{name}, {size}", {who: _median(ns, call) for who, ns in opened.items()}, goal)
+        yield Result(f"resident memory of one client, {size}", _memory(roots))
+
+
+def _catalog(root: str, size: int) -> str:
+    """A catalog with a namespace of so many tables."""
+    Path(root).mkdir()
+    tables = (Entry(f"ns$t{number:08d}", TABLE, f"{number:08x}_ns$t{number:08d}") for number in range(size))
+    rows = to_table([Entry("ns", NAMESPACE), *tables], SCHEMA)
+    lance.write_dataset(rows, f"{root}/{DIRECTORY}", data_storage_version=STORAGE_VERSION, max_rows_per_file=1 << 30)
+    return root
+
+
+def _cold(name: str, root: str) -> float:
+    """A new client and its first look-up, in a process that has everything imported."""
+    times = []
+    for _ in range(7):
+        started = time.perf_counter()
+        OPEN[name](root).table_exists(TableExistsRequest(id=["ns", "t00000007"]))
+        times.append(time.perf_counter() - started)
+    return statistics.median(times) * 1e3
+
+
+def _median(namespace: Any, call: Callable[[Any, int], object]) -> float:
+    for warmup in range(5):
+        call(namespace, 1_000_000 + warmup)
+    times = []
+    for number in range(50):
+        started = time.perf_counter()
+        call(namespace, number)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times) * 1e3
+
+
+def _latency(case: str, milliseconds: dict[str, float], goal: str) -> Result:
+    ours, rust = milliseconds["ours"], milliseconds["rust"]
+    return Result(case, {"ours_ms": ours, "rust_ms": rust, "ratio": rust / ours}, goal)
+
+
+def _memory(roots: dict[str, str]) -> dict[str, float]:
+    return {f"{name}_mb": float(_child("memory", name, root).communicate()[0]) for name, root in roots.items()}
+
+
+def _rates(case: str, measure: Callable[[str, str], float], goal: str) -> Result:
+    rates = {}
+    for name in OPEN:
+        with tempfile.TemporaryDirectory() as root:
+            rates[name] = measure(name, root)
+    return Result(
+        case, {"ours_per_s": rates["ours"], "rust_per_s": rates["rust"], "ratio": rates["ours"] / rates["rust"]}, goal
+    )
+
+
+def _threads(name: str, root: str) -> float:
+    namespace = OPEN[name](root)
+    namespace.create_namespace(CreateNamespaceRequest(id=["first"]))
+    counts = [0] * THREADS
+    stop = time.perf_counter() + SECONDS
+
+    def create(worker: int) -> None:
+        while time.perf_counter() < stop:
+            namespace.create_namespace(CreateNamespaceRequest(id=[f"w{worker}x{counts[worker]}"]))
+            counts[worker] += 1
+
+    workers = [threading.Thread(target=create, args=(worker,)) for worker in range(THREADS)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return sum(counts) / SECONDS
+
+
+def _processes(name: str, root: str) -> float:
+    children = [_child("create", name, root, str(number)) for number in range(PROCESSES)]
+    for child in children:
+        _read(child)
+    for child in children:
+        _say(child)
+    counts = [int(child.communicate()[0]) for child in children]
+    print(f"  {name}: creates by each process: {sorted(counts)}", file=sys.stderr)
+    return sum(counts) / SECONDS
+
+
+def _child(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "benchmarks.catalog", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _read(child: subprocess.Popen[str]) -> str:
+    return child.stdout.readline() if child.stdout else ""
+
+
+def _say(child: subprocess.Popen[str]) -> None:
+    if child.stdin:
+        child.stdin.write("go\n")
+        child.stdin.flush()
+
+
+def _create_in_child(name: str, root: str, worker: str) -> None:
+    namespace = OPEN[name](root)
+    namespace.create_namespace(CreateNamespaceRequest(id=[f"ready{worker}"]))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    count, stop = 0, time.perf_counter() + SECONDS
+    while time.perf_counter() < stop:
+        namespace.create_namespace(CreateNamespaceRequest(id=[f"p{worker}x{count}"]))
+        count += 1
+    print(count)
+
+
+def _memory_in_child(name: str, root: str) -> None:
+    """What a client adds to the process once it has listed and looked up."""
+    before = _resident()
+    namespace = OPEN[name](root)
+    namespace.list_tables(ListTablesRequest(id=["ns"], limit=100))
+    namespace.table_exists(TableExistsRequest(id=["ns", "t00000007"]))
+    print(_resident() - before)
+
+
+def _resident() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+if __name__ == "__main__":
+    {"create": _create_in_child, "memory": _memory_in_child}[sys.argv[1]](*sys.argv[2:])
