@@ -1,7 +1,7 @@
 """The directory catalog beside pylance's DirectoryNamespace: the same calls on equal catalogs, in one run.
 
-Each catalog starts as the Rust implementation would leave it: one fragment with all rows. LANCESPACE_BENCH_SIZES chooses
-the sizes (default 1000,10000,100000; add 1000000 for the whole curve).
+Each catalog starts as the Rust implementation would leave it: one fragment with all rows. LANCESPACE_BENCH_SIZES
+chooses the sizes (default 1000,10000,100000; add 1000000 for the whole curve).
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import lance
 from lance.namespace import DirectoryNamespace
@@ -30,8 +31,6 @@ from benchmarks.report import Result
 from lancespace import connect
 from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry, to_table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 SIZES = tuple(int(size) for size in os.environ.get("LANCESPACE_BENCH_SIZES", "1000,10000,100000").split(","))
 THREADS = 32
@@ -194,5 +193,7 @@ def _resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+_CHILDREN: dict[str, Callable[..., None]] = {"create": _create_in_child, "memory": _memory_in_child}
+
 if __name__ == "__main__":
-    {"create": _create_in_child, "memory": _memory_in_child}[sys.argv[1]](*sys.argv[2:])
+    _CHILDREN[sys.argv[1]](*sys.argv[2:])

@@ -154,6 +154,10 @@ PYLANCE_FAILURES: dict[str, tuple[Callable[[lance.LanceDataset], object], type[L
         lambda ds: lance.dataset(ds.uri, version=1).update({"a": "7"}, conflict_retries=0),
         ConcurrentModificationError,
     ),
+    "change beside a restore": (
+        lambda ds: (lance.dataset(ds.uri, version=1).restore(), ds.update_schema_metadata({"k": "v"})),
+        ConcurrentModificationError,
+    ),
     "lost commit": (
         lambda ds: lance.LanceDataset.commit(
             ds.uri, lance.LanceOperation.Overwrite(ds.schema, []), read_version=1, max_retries=0

@@ -1,4 +1,5 @@
-"""For every store: a clean environment, and a server that writes down what it is asked."""
+"""For the tests of every store: a clean environment, and a server that writes down what it is asked."""
+# ruff: noqa: INP001 - it stands beside packages, in none.
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ UNMARKED = ("TOKEN", "SESSION_TOKEN", "ENDPOINT", "ENDPOINT_URL", "REGION")
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch):
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the credentials, settings and proxies of whoever runs it, and none asks AWS's instance for some."""
     for variable in os.environ:
         name = variable.upper()
@@ -31,6 +32,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch):
 
 @dataclass
 class Request:
+    """What was asked; the names of headers are in lower case."""
+
     method: str
     target: str
     headers: dict[str, str]
@@ -46,26 +49,28 @@ class Recorder:
     otherwise: tuple[int, str] = (200, "")
 
     def answer(self, request: Request) -> tuple[int, bytes]:
+        """Write the request down and answer it."""
         self.requests.append(request)
         status, body = self.answers.pop(0) if self.answers else self.otherwise
         return status, body.encode()
 
 
 class RecordingServer(ThreadingHTTPServer):
-    @property
-    def recorder(self) -> Recorder:
-        return self._recorder
+    """A recorder on a port of its own."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self._recorder = Recorder(f"http://127.0.0.1:{self.server_port}")
+        self.recorder = Recorder(f"http://127.0.0.1:{self.server_port}")
 
 
 class Handler(BaseHTTPRequestHandler):
+    """Speaks HTTP for the recorder."""
+
     protocol_version = "HTTP/1.1"
     server: RecordingServer
 
-    def do_GET(self):
+    def do_GET(self) -> None:
+        """Any method, in spite of the name."""
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         status, body = self.server.recorder.answer(Request(self.command, self.path, headers))
@@ -84,6 +89,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
+    """A server that writes down what it is asked."""
     with RecordingServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

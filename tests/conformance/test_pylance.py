@@ -55,7 +55,7 @@ _DEFECTS: dict[str, list[str]] = {
         "test_drop_missing_namespace_skip",
     ],
     "a namespace without properties has null, not an empty object": ["test_namespace_without_properties"],
-    "a table can be dropped, created and declared in a namespace that is not there": [
+    "a table can be created and declared in a namespace that is not there": [
         *_cases("test_missing_namespace", ("declare_table", "create_table")),
         "test_declare_against_drop_of_the_namespace",
     ],
@@ -80,7 +80,8 @@ _DEFECTS: dict[str, list[str]] = {
     "list_all_tables lists the root only, and its pages lose tables": [
         "test_list_all_tables",
         "test_list_all_tables_without_declared",
-        "test_*[list_all_tables]",
+        "test_pages_*[list_all_tables]",
+        "test_token_only_if_there_is_more[list_all_tables]",
     ],
     "a limit loses all versions beyond the first page: there is no token": [
         "test_pages_hold_everything_once[list_table_versions]",

@@ -47,7 +47,7 @@ _MESSAGES: Rows = (
     # Texts that quote the caller's own words come first, lest those words match a later row.
     (r"Error parsing statement|sql parser error", InvalidInputError),
     (r"C Data interface error", InvalidInputError),  # Raised by the data the caller sent.
-    (r"^(Retryable |Incompatible )?[Cc]ommit conflict|^Too many concurrent writ", ConcurrentModificationError),
+    (r"^(Retryable )?[Cc]ommit conflict|^Incompatible transaction|^Too many concurrent", ConcurrentModificationError),
     (r"Ref not found error: tag", TableTagNotFoundError),
     (r"Ref not found error: [Bb]ranch|^Not found: \S*/tree/\S+/_versions", TableBranchNotFoundError),
     (r"Ref conflict error: tag", TableTagAlreadyExistsError),

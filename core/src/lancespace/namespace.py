@@ -54,6 +54,11 @@ class Namespace(OperationMethods):
         identity: str = self._hooks.namespace_id()
         return identity
 
+    @property
+    def backend(self) -> Any:
+        """The backend itself, for functions that its own package offers beside the operations."""
+        return self._connection.backend
+
     def table(self, identifier: Identifier) -> Table:
         """A handle on one table; nothing is opened before it is used."""
         from lancespace.table import Table

@@ -150,7 +150,7 @@ def outcome_of(error: LanceNamespaceError) -> str:
 def manifest_of(client: Client) -> Manifest:
     """The manifest behind a client of ours."""
     assert isinstance(client.namespace, lancespace.Namespace)
-    backend = client.namespace._connection._manager.get_plugin("dir")
+    backend = client.namespace._connection.backend
     assert isinstance(backend, DirectoryBackend)
     assert isinstance(backend.catalog, ManifestCatalog)
     return backend.catalog.manifest

@@ -9,8 +9,10 @@ from lance_namespace import (
     CreateTableBranchResponse,
     DeleteTableBranchRequest,
     DeleteTableBranchResponse,
+    LanceNamespaceError,
     ListTableBranchesRequest,
     ListTableBranchesResponse,
+    TableAlreadyExistsError,
     TableBranchAlreadyExistsError,
 )
 from lance_namespace_urllib3_client.models.branch_contents import BranchContents
@@ -19,6 +21,8 @@ from lancespace.errors import translated
 from lancespace.hookspecs import hookimpl
 from lancespace.tables.access import TableAccess, name_of
 from lancespace.tables.paging import page
+
+_TAKEN = (TableAlreadyExistsError, TableBranchAlreadyExistsError)
 
 
 class BranchOperations(TableAccess):
@@ -37,12 +41,19 @@ class BranchOperations(TableAccess):
     def create_table_branch(self, request: CreateTableBranchRequest) -> CreateTableBranchResponse:
         """Start a branch from a version of main or of another branch, by default from the latest."""
         source = self.locate(request).open(request.from_version, request.from_branch)
-        with translated(f"create the branch {request.name!r} of table {name_of(request)!r}"):
-            if request.name in source.branches.list():
-                raise TableBranchAlreadyExistsError(
-                    f"table {name_of(request)!r} has a branch {request.name!r} already: choose another name"
-                )
-            source.create_branch(request.name, (request.from_branch, source.version))
+        taken = TableBranchAlreadyExistsError(
+            f"table {name_of(request)!r} has a branch {request.name!r} already: choose another name"
+        )
+        if request.name in source.branches.list():
+            raise taken
+        try:
+            with translated(f"create the branch {request.name!r} of table {name_of(request)!r}"):
+                source.create_branch(request.name, (request.from_branch, source.version))
+        except LanceNamespaceError as error:
+            # Whoever loses a race for the name meets the winner's files, and hears of those from pylance.
+            if isinstance(error, _TAKEN) or request.name in source.branches.list():
+                raise taken from error
+            raise
         return CreateTableBranchResponse()
 
     @hookimpl

@@ -71,15 +71,17 @@ def covers(operation: str, *codes: str) -> Callable[[Test], Test]:
     return _adding(lambda old: replace(old, operations=old.operations | {operation}, covers=old.covers | covered))
 
 
-def for_each(cases: Collection[str] | Mapping[str, Collection[str]], code: str = SUCCESS) -> Callable[[Test], Test]:
-    """Run a test once for each operation, as its argument ``operation``; all are made to answer ``code``.
+def for_each(
+    cases: Collection[str] | Mapping[str, Collection[str]], code: str | None = SUCCESS
+) -> Callable[[Test], Test]:
+    """Run a test once for each operation, as its argument ``operation``; a mapping says what else each case calls.
 
-    A mapping says what else each case calls.
+    The test covers each operation's success or, with a ``code``, that answer; with None, nothing.
     """
     extra = cases if isinstance(cases, Mapping) else dict.fromkeys(cases, ())
     called = {operation: frozenset({operation, *others}) for operation, others in extra.items()}
     _check_known(name for names in called.values() for name in names)
-    covered = _check_covered((operation, code) for operation in called)
+    covered = _check_covered((operation, code) for operation in called if code is not None)
 
     def decorate(test: Test) -> Test:
         marked = _adding(lambda old: replace(old, cases=called, covers=old.covers | covered))(test)

@@ -82,7 +82,10 @@ def choose_catalog(settings: Settings, storage: Storage) -> Catalog:
 
     if settings["manifest_enabled"]:
         return ManifestCatalog(
-            storage, commit_retries=settings["commit_retries"], with_v1=settings["dir_listing_enabled"]
+            storage,
+            commit_retries=settings["commit_retries"],
+            with_upkeep=settings["inline_optimization_enabled"],
+            with_v1=settings["dir_listing_enabled"],
         )
     if settings["dir_listing_enabled"]:
         return ListingCatalog(Listing(storage), storage.location)

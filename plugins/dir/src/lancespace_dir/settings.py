@@ -13,5 +13,11 @@ PROPERTIES = (
         "dir_listing_enabled", "Find tables as <name>.lance directories of the root (V1)", type=bool, default=True
     ),
     Property("commit_retries", "How often a change is tried again after others were faster", type=int, default=20),
+    Property(
+        "inline_optimization_enabled",
+        "Keep the manifest small and indexed while it is written to",
+        type=bool,
+        default=True,
+    ),
     Property("storage.", "Options of the store, in any spelling its plugin knows, e.g. storage.region"),
 )

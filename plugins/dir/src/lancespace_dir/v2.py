@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 class ManifestCatalog:
     """Namespaces and tables as rows of the manifest."""
 
-    def __init__(self, storage: Storage, *, commit_retries: int, with_v1: bool) -> None:
+    def __init__(self, storage: Storage, *, commit_retries: int, with_upkeep: bool, with_v1: bool) -> None:
         self._root = storage.location
-        self._with_v1 = with_v1
+        self.with_v1 = with_v1
         self._listing = Listing(storage)
-        self.manifest = Manifest(storage, commit_retries=commit_retries)
+        self.manifest = Manifest(storage, commit_retries=commit_retries, with_upkeep=with_upkeep)
 
     def create_namespace(self, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
         """Enter a row."""
@@ -97,13 +97,13 @@ class ManifestCatalog:
         with self.manifest.reading() as reader:
             _need_namespace(reader, names)
             known = reader.load().children(identifiers.join(names), TABLE, after, count)
-        return known if names or not self._with_v1 else self._merged(known, after, count)
+        return known if names or not self.with_v1 else self._merged(known, after, count)
 
     def all_tables(self, after: str | None, count: int | None) -> list[str]:
         """All table rows, merged with what the directory shows."""
         with self.manifest.reading() as reader:
             known = reader.load().all_of(TABLE, after, count)
-        return self._merged(known, after, count) if self._with_v1 else known
+        return self._merged(known, after, count) if self.with_v1 else known
 
     def find(self, names: Names) -> Place:
         """The row, or else the V1 table."""
@@ -186,6 +186,12 @@ class ManifestCatalog:
         self._listing.delete(place.location)
         return place
 
+    def only_v1(self) -> list[str]:
+        """The tables that only the directory shows."""
+        with self.manifest.reading() as reader:
+            known = reader.load().children("", TABLE)
+        return list(self._listing.names(beside=known))
+
     def close(self) -> None:
         """Finish the manifest's upkeep."""
         self.manifest.close()
@@ -227,13 +233,13 @@ class ManifestCatalog:
 
     def _location_for(self, names: Names) -> str:
         location = root.root_location(names[0])
-        if len(names) == 1 and self._with_v1 and not self._listing.is_occupied(location):
+        if len(names) == 1 and self.with_v1 and not self._listing.is_occupied(location):
             return location
         return root.new_location(identifiers.join(names))
 
     def _is_v1(self, names: Names) -> bool:
         """Whether the directory shows a table of this name; the manifest's word comes first."""
-        return self._with_v1 and len(names) == 1 and self._listing.exists(names[0])
+        return self.with_v1 and len(names) == 1 and self._listing.exists(names[0])
 
     def _shown_by_v1(self, names: Names, place: Place) -> bool:
         return len(names) == 1 and place.location == root.root_location(names[0])

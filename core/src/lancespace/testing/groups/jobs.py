@@ -52,11 +52,19 @@ class JobTests(BackendFixtures):
     @covers("alter_transaction")
     @needs("create_table", "alter_table_add_columns", "alter_table_backfill_columns", "describe_transaction")
     def test_alter_transaction(self, client: Client) -> None:
-        """AlterTransaction: a property that is set is there afterwards, whatever state the job is in."""
+        """AlterTransaction: a job that is canceled comes to an end, canceled or, if it was faster, with its work done."""
         job = _start_backfill(client)
-        actions = [{"setPropertyAction": {"key": "note", "value": "mine"}}]
-        client("alter_transaction", id=[job], actions=actions)
-        assert _finished(client, job).properties["note"] == "mine"
+        client("alter_transaction", id=[job], actions=[{"setStatusAction": {"status": "Canceled"}}])
+        assert _finished(client, job).status.lower() in {"canceled", "succeeded"}
+
+    @covers("alter_transaction", "INVALID_INPUT")
+    @needs("create_table", "alter_table_add_columns", "alter_table_backfill_columns", "describe_transaction")
+    def test_alter_transaction_refused(self, client: Client) -> None:
+        """AlterTransaction: code 13 for a status that the spec does not know."""
+        job = _start_backfill(client)
+        with raises("INVALID_INPUT"):
+            client("alter_transaction", id=[job], actions=[{"setStatusAction": {"status": "perhaps"}}])
+        _finished(client, job)
 
     @covers("create_materialized_view")
     @needs("table_exists")

@@ -55,9 +55,10 @@ class NamespaceTests(BackendFixtures):
     @covers("describe_namespace")
     def test_namespace_properties(self, client: Client) -> None:
         """CreateNamespace: properties are stored and answered, here and by DescribeNamespace."""
-        created = client("create_namespace", id=["a"], properties=_PROPERTIES)
-        assert _PROPERTIES.items() <= created.properties.items()
-        assert _PROPERTIES.items() <= client("describe_namespace", id=["a"]).properties.items()
+        created = client("create_namespace", id=["a"], properties=_PROPERTIES).properties
+        for found in (created, client("describe_namespace", id=["a"]).properties):
+            assert found is not None
+            assert _PROPERTIES.items() <= found.items()
 
     @needs("create_namespace", "describe_namespace", Feature.NAMESPACE_PROPERTIES)
     def test_namespace_without_properties(self, client: Client) -> None:

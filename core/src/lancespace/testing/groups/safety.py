@@ -43,7 +43,7 @@ class SafetyTests(BackendFixtures):
             pytest.skip("the backend cannot have a second client on one catalog")
         assert self._seen(workdir) == before
 
-    @for_each(list(_READS))
+    @for_each(list(_READS), None)
     @needs()
     def test_reading_an_empty_catalog_writes_nothing(self, client: Client, workdir: Path, operation: str) -> None:
         """Operations: a read that finds nothing, or fails, leaves nothing behind."""

@@ -61,12 +61,12 @@ class _Request(Generic[Result]):
 class Manifest:
     """The manifest of one catalog; safe to use from many threads."""
 
-    def __init__(self, storage: Storage, *, commit_retries: int) -> None:
+    def __init__(self, storage: Storage, *, commit_retries: int, with_upkeep: bool = True) -> None:
         self._retries = commit_retries
         self._reader = ManifestReader(storage)
         self._writer = ManifestWriter(storage, storage.uri(DIRECTORY))
         self._turns = Turns(storage, "commit")
-        self._upkeep = Upkeep(Turns(storage, "upkeep"), self._reader.open_latest)
+        self._upkeep = Upkeep(Turns(storage, "upkeep"), self._reader.open_latest) if with_upkeep else None
         self._state = threading.RLock()
         self._queue: list[_Request[Any]] = []
         self._queue_changed = threading.Condition()
@@ -109,7 +109,8 @@ class Manifest:
 
     def close(self) -> None:
         """Wait for upkeep that is under way."""
-        self._upkeep.close()
+        if self._upkeep is not None:
+            self._upkeep.close()
 
     def _lead(self, batch: list[_Request[Any]]) -> None:
         try:
@@ -154,5 +155,6 @@ class Manifest:
             return False
         with self._state:
             self._reader.adopt(dataset)
-        self._upkeep.consider(dataset.version)
+        if self._upkeep is not None:
+            self._upkeep.consider(dataset.version)
         return True

@@ -34,7 +34,8 @@ STORAGE_VERSION = "2.2"
 
 READER_FLAGS = "lance.namespace.manifest.reader_feature_flags"
 WRITER_FLAGS = "lance.namespace.manifest.writer_feature_flags"
-_KNOWN_FLAGS = 0b1  # Bit 0: namespace lifecycle.
+_KNOWN_FLAGS = 0
+"""None yet, like the Rust implementation; bit 0 is to be the namespace lifecycle."""
 
 
 @dataclass(frozen=True)

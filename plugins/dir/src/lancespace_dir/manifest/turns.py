@@ -1,9 +1,9 @@
 """Taking turns: processes on one machine queue for commits instead of racing.
 
 Commits exclude each other anyway; without a queue, the losers of a race have worked for nothing. And because the first
-commit of a turn has to take in what others did, a turn lasts for as long as more commits keep coming, within limits that
-keep it fair. The queue is a lock file in the system's temporary directory, nothing in the catalog; where there is none,
-that costs only speed.
+commit of a turn has to take in what others did, a turn lasts for as long as more commits keep coming, within limits
+that keep it fair. The queue is a lock file in the system's temporary directory, nothing in the catalog; where there
+is none, that costs only speed.
 """
 
 from __future__ import annotations
