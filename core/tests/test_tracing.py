@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import itertools
 import re
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
-from lance_namespace import TableNotFoundError
+from lance_namespace import ListTablesResponse, TableNotFoundError
 
-from lancespace import connect
+from lancespace import connect, hookimpl, registry, tracing
+from lancespace.backends import Backend
 from lancespace.tracing import TRACE_VARIABLE
+
+if TYPE_CHECKING:
+    from core.tests.conftest import Installer
 
 
 @pytest.mark.parametrize("value", [None, "", "0"])
@@ -51,15 +58,39 @@ def test_failure_is_traced_by_its_class(capsys: pytest.CaptureFixture[str]):
     )
 
 
+class Nesting(Backend):
+    """Calls a hook from within a hook."""
+
+    @hookimpl
+    def list_tables(self) -> ListTablesResponse:
+        return ListTablesResponse(tables=[self.connection.hooks.namespace_id()])
+
+
 @pytest.mark.usefixtures("traced")
-def test_nested_calls_are_timed_each(capsys: pytest.CaptureFixture[str]):
+def test_nested_calls_are_timed_each(
+    install: Installer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    install(registry.BACKENDS, "nesting", Nesting)
+    namespace = connect("nesting")
+    capsys.readouterr()
+    ticks = itertools.count()
+    monkeypatch.setattr(tracing, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+
+    namespace.list_tables()
+    namespace.list_tables()
+
+    inner = "lancespace: namespace_id() nesting -> str 1000.000 ms"
+    outer = "lancespace: list_tables() nesting -> ListTablesResponse 3000.000 ms"
+    assert capsys.readouterr().err.splitlines() == [inner, outer] * 2
+
+
+@pytest.mark.usefixtures("traced")
+def test_storage_hooks_are_traced_too(capsys: pytest.CaptureFixture[str]):
     with connect("memory") as namespace:
         namespace.create_table("t", [{"a": 1}])
         namespace.drop_table("t")
 
-    err = capsys.readouterr().err
-    assert "create_table(['t'])" in err
-    assert "storage:file" in err, "storage hooks are traced too"
+    assert "storage:file" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("traced")

@@ -89,6 +89,7 @@ def test_code_of_the_page_runs(page: Path, workdir: Path, monkeypatch: pytest.Mo
     run_page(page, workdir, monkeypatch)
 
 
+@pytest.mark.slow
 def test_the_suite_of_the_tutorial_passes(workdir: Path, monkeypatch: pytest.MonkeyPatch):
     page = next(page for page in WITH_CODE if page.name == "writing-a-backend.md")
     run_page(page, workdir, monkeypatch)

@@ -34,18 +34,23 @@ class LocalStorage:
 
     @hookimpl
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Write beside the target, then link it into place: the link fails if the name is taken.
-
-        The file appears with its content or not at all, also if the process dies in between.
-        """
+        """Create the file with its content or not at all, also if the process dies in between."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".put-") as staged:
-            staged.write(data)
-            staged.flush()
-            os.fsync(staged.fileno())
-            try:
-                os.link(staged.name, target)
-            except FileExistsError:
-                return False
+        try:
+            if data:
+                _link_into_place(target, data)
+            else:
+                target.touch(exist_ok=False)
+        except FileExistsError:
+            return False
         return True
+
+
+def _link_into_place(target: Path, data: bytes) -> None:
+    """Write beside the target, then give it its name as well, which fails if the name is taken."""
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".put-") as staged:
+        staged.write(data)
+        staged.flush()
+        os.fsync(staged.fileno())
+        os.link(staged.name, target)

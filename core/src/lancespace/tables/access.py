@@ -17,7 +17,7 @@ from lance_namespace import (
     TableVersionNotFoundError,
 )
 
-from lancespace.errors import translate
+from lancespace.errors import translate, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -96,7 +96,9 @@ class TableRef:
                 f"table {self.name!r} was declared but has no data yet: create it with create_table, "
                 "or write its first rows with insert_into_table"
             )
-        if branch is not None and branch not in latest.branches.list():
+        with translated(f"list the branches of table {self.name!r}"):
+            branches = latest.branches.list()
+        if branch is not None and branch not in branches:
             return TableBranchNotFoundError(f"table {self.name!r} has no branch {branch!r}: see list_table_branches")
         where = f"the branch {branch!r} of table {self.name!r}" if branch else f"table {self.name!r}"
         return TableVersionNotFoundError(f"{where} has no version {version}: see list_table_versions")

@@ -44,10 +44,12 @@ class BranchOperations(TableAccess):
         taken = TableBranchAlreadyExistsError(
             f"table {name_of(request)!r} has a branch {request.name!r} already: choose another name"
         )
-        if request.name in source.branches.list():
-            raise taken
+        about = f"create the branch {request.name!r} of table {name_of(request)!r}"
+        with translated(about):
+            if request.name in source.branches.list():
+                raise taken
         try:
-            with translated(f"create the branch {request.name!r} of table {name_of(request)!r}"):
+            with translated(about):
                 source.create_branch(request.name, (request.from_branch, source.version))
         except LanceNamespaceError as error:
             # Whoever loses a race for the name meets the winner's files, and hears of those from pylance.

@@ -25,14 +25,13 @@ plugin = GcsStorage()
 
 def ask(recorder: Recorder, options: dict[str, str]) -> tuple[Request, Request]:
     """The first request of pylance and the first of gcsfs; neither finds anything."""
+    location, storage_options = plugin.lance_location("gcs://lake/t.lance"), plugin.storage_options(options=options)
     recorder.otherwise = (200, XML)
     with pytest.raises(ValueError, match="not found"):
-        lance.dataset(
-            plugin.lance_location("gcs://lake/t.lance"), storage_options=plugin.storage_options(options=options)
-        )
+        lance.dataset(location, storage_options=storage_options)
     from_lance = recorder.requests[0]
     recorder.requests.clear()
-    recorder.otherwise = (200, JSON)
+    recorder.otherwise = (404, "{}")
     with pytest.raises(FileNotFoundError):
         plugin.filesystem(options=options).ls("lake/root")
     return from_lance, recorder.requests[0]
