@@ -70,7 +70,7 @@ class TakesAnyToken(Broken):
 
 class LetsEverybodyWin(Broken):
     def create_table(self, request: Any = None, request_data: Any = None, **fields: Any) -> Any:
-        return super().create_table(request.model_copy(update={"mode": "Overwrite"}), request_data)
+        return super().create_table(request.model_copy(update={"mode": "ExistOk"}), request_data)
 
 
 class ForgetsSomeDeclarations(Broken):

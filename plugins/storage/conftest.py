@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VENDORS = ("AWS_", "GOOGLE_", "AZURE_", "OSS_", "ALIBABA_CLOUD_", "STORAGE_")
+VENDORS = ("AWS_", "GOOGLE_", "AZURE_", "AZURITE_", "OSS_", "ALIBABA_CLOUD_", "STORAGE_")
 UNMARKED = ("TOKEN", "SESSION_TOKEN", "ENDPOINT", "ENDPOINT_URL", "REGION")
 
 

@@ -70,6 +70,7 @@ _MESSAGES: Rows = (
         TableSchemaValidationError,
     ),
     (r"Unsupported data type|Column .* already exists|Cannot drop all columns", TableSchemaValidationError),
+    (r"Type conflicts between", TableSchemaValidationError),
     (r"^LanceError\(Schema\)", TableSchemaValidationError),
     (r"^Invalid user input|^Invalid argument error|Cast error|Divide by zero|[Oo]verflow happened", InvalidInputError),
     (r"does not match index column size|^Metric .* not supported|num_bits .* not supported", InvalidInputError),

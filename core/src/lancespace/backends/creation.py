@@ -65,15 +65,23 @@ class CreationOperations(TableAccess):
         ref, is_new = self._reserve(request)
         if not is_new and ref.exists():
             return self._on_existing(request, ref, reader, mode)
-        fragments = _write_fragments(ref, reader, request)
         try:
-            version = _commit_first_version(ref, reader.schema, fragments)
-        except TableAlreadyExistsError:
-            self._delete_files(ref, fragments)
-            if mode != "ExistOk":
+            version = self._write_first_version(request, ref, reader)
+        except TableAlreadyExistsError as error:
+            if mode == "Overwrite":
+                raise ConcurrentModificationError(f"{error} Send it again to overwrite that.") from error
+            if mode == "Create":
                 raise
             version = ref.open().version
         return self._created(request, ref, version)
+
+    def _write_first_version(self, request: CreateTableRequest, ref: TableRef, reader: pa.RecordBatchReader) -> int:
+        fragments = _write_fragments(ref, reader, request)
+        try:
+            return _commit_first_version(ref, reader.schema, fragments)
+        except TableAlreadyExistsError:
+            self._delete_files(ref, fragments)
+            raise
 
     def _reserve(self, request: CreateTableRequest) -> tuple[TableRef, bool]:
         """The table's place, and whether this call entered it into the catalog."""
@@ -137,7 +145,7 @@ def _write_fragments(ref: TableRef, reader: pa.RecordBatchReader, request: Creat
     from lance.fragment import write_fragments
 
     options = {**ref.storage_options, **(request.storage_options or {})}
-    with translated(f"create table {identifiers.show(ref.id)!r}"):
+    with translated(f"create table {ref.name!r}"):
         fragments: list[Any] = write_fragments(
             reader, ref.location, schema=reader.schema, mode="create", storage_options=options
         )
@@ -159,9 +167,9 @@ def _commit_first_version(ref: TableRef, schema: pa.Schema, fragments: list[Any]
         )
     except OSError as error:
         if not ref.exists():
-            raise translate(error, about=f"create table {identifiers.show(ref.id)!r}") from error
+            raise translate(error, about=f"create table {ref.name!r}") from error
         raise TableAlreadyExistsError(
-            f"The table {identifiers.show(ref.id)!r} was created by somebody else at the same time."
+            f"The table {ref.name!r} was created by somebody else at the same time."
         ) from error
     version: int = created.version
     return version

@@ -13,6 +13,7 @@ from lancespace.backends.catalog import CatalogOperations
 from lancespace.backends.creation import CreationOperations
 from lancespace.backends.jobs import JobOperations
 from lancespace.hookspecs import hookimpl
+from lancespace.storage import as_uri
 from lancespace.tables.access import TableRef
 from lancespace.tables.branches import BranchOperations
 from lancespace.tables.data import DataOperations
@@ -116,7 +117,7 @@ class TableBackend(
         names = request.id or []
         response.table, response.namespace = names[-1], names[:-1]
         if request.with_table_uri:
-            response.table_uri = response.location
+            response.table_uri = as_uri(response.location or "")
         for field, value in self._opened_details(request, response).items():
             setattr(response, field, value)
         return response

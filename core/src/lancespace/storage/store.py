@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ def scheme_of(location: str) -> str:
     """The URL scheme of a location; a plain path is ``file``."""
     match = _SCHEME.match(location)
     return match.group(1).lower() if match else "file"
+
+
+def as_uri(location: str) -> str:
+    """A location as a complete URI: a plain path becomes a ``file://`` one."""
+    return location if _SCHEME.match(location) else Path(location).absolute().as_uri()
 
 
 class Storage:

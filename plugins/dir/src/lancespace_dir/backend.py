@@ -180,4 +180,4 @@ class DirectoryBackend(TableBackend):
 
 
 def _known(place: Place) -> dict[str, str] | None:
-    return dict(place.properties) or None
+    return None if place.properties is None else dict(place.properties)

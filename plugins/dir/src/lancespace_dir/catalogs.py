@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lance_namespace import (
@@ -28,7 +28,8 @@ class Place:
 
     location: str
     """Relative to the root."""
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] | None = None
+    """None where the catalog cannot keep any."""
 
 
 class Catalog(Protocol):

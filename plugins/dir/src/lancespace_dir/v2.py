@@ -115,7 +115,7 @@ class ManifestCatalog:
         if entry is not None and entry.object_type == TABLE:
             return Place(entry.location or "", entry.properties)
         if self._is_v1(names):
-            return Place(root.root_location(names[0]))
+            return Place(root.root_location(names[0]), {})
         raise no_table(names)
 
     def declare(self, names: Names, location: str | None, properties: Mapping[str, str]) -> Place:
@@ -173,7 +173,7 @@ class ManifestCatalog:
         try:
             self.manifest.mutate(exchange)
         except BaseException:
-            if shown:
+            if shown and self.manifest.get(old_id) is not None:
                 self._listing.show(root.root_location(names[0]))
             raise
 

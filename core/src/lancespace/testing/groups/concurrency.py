@@ -29,6 +29,24 @@ class ConcurrencyTests(BackendFixtures):
             assert client.ids([name]) == list(ended.won)
         assert sorted(client("list_tables", id=[]).tables) == [f"t{number}" for number in range(_ROUNDS)]
 
+    @needs("create_table", "query_table")
+    def test_existing_is_ok_for_all(self, client: Client) -> None:
+        """CreateTable: of many who create one table with ExistOk, all succeed, and one has his rows in it."""
+        for number in range(_ROUNDS):
+            name = f"t{number}"
+            _creators(name, client, mode="ExistOk").check_losers({"CONCURRENT_MODIFICATION"})
+            assert len(client.ids([name])) == 1
+
+    @needs("create_table", "query_table")
+    def test_an_overwriter_replaces_or_conflicts(self, client: Client) -> None:
+        """CreateTable: of many who overwrite one table, those who succeed replace it whole; the others get code 14."""
+        for number in range(_ROUNDS):
+            name = f"t{number}"
+            ended = _creators(name, client, mode="Overwrite")
+            ended.check_losers({"CONCURRENT_MODIFICATION"})
+            (last,) = client.ids([name])
+            assert last in ended.won
+
     @covers("declare_table", "CONCURRENT_MODIFICATION")
     @needs("list_tables", "describe_table")
     def test_one_declarer_wins(self, client: Client) -> None:
@@ -163,9 +181,9 @@ class ConcurrencyTests(BackendFixtures):
             assert second.ids([name]) == client.ids([name]) == list(ended.won)
 
 
-def _creators(name: str, *clients: Client) -> Outcomes:
+def _creators(name: str, *clients: Client, mode: str | None = None) -> Outcomes:
     """Many create one table, each with one row that has his number; the clients take turns."""
-    return race(lambda who: clients[who % len(clients)]("create_table", table_of([row(who)]), id=[name]))
+    return race(lambda who: clients[who % len(clients)]("create_table", table_of([row(who)]), id=[name], mode=mode))
 
 
 def _alike(client: Client, operation: str, name: str) -> Outcomes:

@@ -1,4 +1,4 @@
-"""OSS as a file system: ossfs, with three of its habits changed."""
+"""OSS as a file system: ossfs, with some of its habits changed."""
 
 from __future__ import annotations
 
@@ -67,4 +67,4 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
             )
         except oss2.exceptions.OssError as error:
             raise translate_oss_error(error) from error
-        return entries
+        return [{**entry, "name": entry["name"].rstrip("/")} for entry in entries]
