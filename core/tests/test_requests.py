@@ -177,3 +177,18 @@ def test_nested_models_may_be_mappings():
     request = built("alter_table_add_columns", "t", new_columns=[{"name": "double", "expression": "a * 2"}])
 
     assert request.new_columns[0].expression == "a * 2"
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields"),
+    [
+        ("batch_create_table_versions", {"entries": [{"id": ["a$b"], "version": 1, "manifest_path": "m"}]}),
+        ("batch_create_table_versions", {"entries": [{"id": [], "version": 1, "manifest_path": "m"}]}),
+        ("batch_commit_tables", {"operations": [{"deregister_table": {"id": ["a", ".."]}}]}),
+        ("batch_commit_tables", {"operations": [{"deregister_table": {}}]}),
+        ("batch_commit_tables", {"operations": [{}]}),
+    ],
+)
+def test_identifiers_inside_a_batch_are_checked_too(operation: str, fields: dict[str, Any]):
+    with pytest.raises(InvalidInputError, match="identifier"):
+        build(OPERATIONS[operation], None, fields)

@@ -168,9 +168,14 @@ def translated(about: str, *, missing: ErrorClass = TableNotFoundError) -> Itera
     except LanceNamespaceError:
         raise
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise  # KeyboardInterrupt and its like; a panic of the Rust side is an ordinary failure to the caller.
+        if not is_failure(error):
+            raise
         raise translate(error, about=about, missing=missing) from error
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether to translate it: not KeyboardInterrupt and its like, but a panic of the Rust side is a failure as any."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def _classify(error: BaseException, text: str) -> ErrorClass:

@@ -10,7 +10,7 @@ from lance_namespace import InternalError, LanceNamespaceError, UnsupportedOpera
 from lancespace import identifiers, requests
 from lancespace.arrow import ArrowData, to_ipc_file
 from lancespace.connection import Connection
-from lancespace.errors import translate, translated
+from lancespace.errors import is_failure, translate, translated
 from lancespace.methods import OperationMethods
 from lancespace.models import model
 from lancespace.operations import OPERATIONS, Operation, Payload
@@ -101,7 +101,9 @@ class Namespace(OperationMethods):
             answer = hook(request=checked, data=ArrowData(data)) if operation.takes_data else hook(request=checked)
         except LanceNamespaceError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             raise translate(error, about=_about(operation, checked)) from error
         if answer is None:
             raise InternalError(f"The backend {self._backend!r} gave no answer to {operation.name}.")

@@ -22,7 +22,6 @@ RequestLike = BaseModel | Mapping[str, Any] | str | Sequence[str] | None
 
 _ALL_ROWS = 2**31 - 1
 _SEARCH_ROWS = 10
-_ROOT_ALLOWED = frozenset({Subject.NAMESPACE, Subject.CATALOG})
 
 
 def build(operation: Operation, request: RequestLike, fields: Mapping[str, Any]) -> BaseModel:
@@ -124,8 +123,19 @@ def _check_identifier(operation: Operation, request: BaseModel) -> None:
     names = getattr(request, "id", None)
     if names:
         identifiers.validate(tuple(names))
-    elif operation.subject not in _ROOT_ALLOWED:
+    elif operation.subject is Subject.CATALOG:
+        _check_nested(request)
+    elif operation.subject is not Subject.NAMESPACE:
         raise InvalidInputError(
             f"{operation.name} needs the identifier of a {operation.subject.value}, "
             "e.g. ['sales', 'orders'] or 'sales.orders'."
         )
+
+
+def _check_nested(request: BaseModel) -> None:
+    """Refuse the identifiers of a batch that are not allowed, or that name no table."""
+    for entry in (*getattr(request, "entries", ()), *getattr(request, "operations", ())):
+        part = entry if hasattr(entry, "id") else next((value for _, value in entry if value is not None), None)
+        if part is None or not part.id:
+            raise InvalidInputError("Every entry of a batch needs the identifier of a table, e.g. ['sales', 'orders'].")
+        identifiers.validate(tuple(part.id))
