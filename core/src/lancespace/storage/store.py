@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,6 +75,17 @@ class Storage:
         """A location of this store as a path of its file system."""
         path: str = self.filesystem._strip_protocol(location or self.location)  # noqa: SLF001 - fsspec's documented way
         return path
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory at a path of the file system."""
+        if self.is_local:
+            return os.path.exists(path)  # noqa: PTH110 - called for every read; Path costs more than the look itself
+        return bool(self.filesystem.exists(path))
+
+    @functools.cached_property
+    def is_local(self) -> bool:
+        """Whether the store is a file system of this machine."""
+        return scheme_of(self.location) == "file"
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Write a file that must not exist yet; of several writers exactly one succeeds.

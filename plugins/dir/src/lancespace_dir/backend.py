@@ -29,6 +29,8 @@ from lance_namespace import (
     RegisterTableResponse,
     RenameTableRequest,
     RenameTableResponse,
+    TableExistsRequest,
+    TableExistsResponse,
 )
 
 from lancespace import hookimpl, identifiers
@@ -128,6 +130,14 @@ class DirectoryBackend(TableBackend):
         """Where a table is; the base class adds what only the opened table tells."""
         place = self.catalog.find(request.id or [])
         return DescribeTableResponse(location=self.storage.uri(place.location), properties=_known(place))
+
+    @hookimpl
+    def table_exists(self, request: TableExistsRequest) -> TableExistsResponse:
+        """Answer, or raise TableNotFoundError."""
+        if request.version is not None:
+            return super().table_exists(request)
+        self.catalog.find(request.id or [])
+        return TableExistsResponse()
 
     @hookimpl
     def deregister_table(self, request: DeregisterTableRequest) -> DeregisterTableResponse:

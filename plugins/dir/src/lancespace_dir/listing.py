@@ -47,7 +47,7 @@ class Listing:
 
     def is_hidden(self, location: str) -> bool:
         """Whether a table directory is marked as deregistered."""
-        return bool(self._storage.filesystem.exists(self._path(location, DEREGISTERED)))
+        return self._storage.exists(self._path(location, DEREGISTERED))
 
     def is_created(self, location: str) -> bool:
         """Whether a table directory has a first version, or is only declared."""

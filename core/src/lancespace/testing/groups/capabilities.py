@@ -25,9 +25,7 @@ _WITH_OTHER_TESTS = {
 class CapabilityTests(BackendFixtures):
     """Error Handling: code 0 (Unsupported), and the response models."""
 
-    @for_each(
-        {name: examples.prerequisites(name) for name in OPERATIONS if name not in _WITH_OTHER_TESTS},
-    )
+    @for_each({name: examples.prerequisites(name) for name in OPERATIONS if name not in _WITH_OTHER_TESTS}, None)
     @needs()
     def test_supported_operation(self, client: Client, operation: str) -> None:
         """Operations: an operation that is claimed answers a good request with its response model."""

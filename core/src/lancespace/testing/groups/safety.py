@@ -51,7 +51,7 @@ class SafetyTests(BackendFixtures):
             client.example(operation)
         assert self._seen(workdir) == {}
 
-    @for_each(_READS)
+    @for_each(_READS, None)
     @needs("create_table")
     def test_reading_a_catalog_writes_nothing(self, client: Client, workdir: Path, operation: str) -> None:
         """Operations: a read leaves every stored file as it is."""

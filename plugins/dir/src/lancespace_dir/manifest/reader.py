@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lancespace.storage import Storage
 
 _MAX_VERSION = 2**64 - 1
-_RECENT_SECONDS = 30.0
+_RECENT_SECONDS = 3.0
 """How long the look for the next file may be trusted. Old versions are deleted only much later (:mod:`.upkeep`), so
 that a reader who looked recently cannot miss a version because its file is gone already."""
 _COLD_LOOKUPS = 3
@@ -45,17 +45,15 @@ class ManifestReader:
         self._versions = f"{storage.path()}/{DIRECTORY}/_versions"
         self.dataset: Any = None
         """The table as it was last seen, or None while there is none."""
+        self.version = 0
+        """The version last seen; 0 while there is none."""
         self.index: Index | None = None
         """Everything in memory, or None while only single entries were looked up."""
         self._seen_at = 0.0
         self._cold_lookups = 0
         self._fragments: dict[str, Any] = {}
         self._fresh: dict[str, Segment] = {}
-
-    @property
-    def version(self) -> int:
-        """The version last seen; 0 while there is none."""
-        return 0 if self.dataset is None else int(self.dataset.version)
+        self._this_file = self._next_file = ""
 
     @property
     def metadata(self) -> Mapping[str, str]:
@@ -133,7 +131,7 @@ class ManifestReader:
             self._take_in(dataset)
 
     def _open(self) -> None:
-        if not self._storage.filesystem.exists(self._versions):
+        if not self._storage.exists(self._versions):
             return
         dataset = self.open_latest()
         check_flags(dataset.metadata, writing=False)
@@ -142,15 +140,15 @@ class ManifestReader:
     def _is_latest(self) -> bool:
         if time.monotonic() - self._seen_at > _RECENT_SECONDS:
             return bool(self.dataset.latest_version == self.version)
-        exists = self._storage.filesystem.exists
-        return exists(self._file_of(self.version)) and not exists(self._file_of(self.version + 1))
+        exists = self._storage.exists
+        return exists(self._this_file) and not exists(self._next_file)
 
     def _file_of(self, version: int) -> str:
         return f"{self._versions}/{_MAX_VERSION - version:020d}.manifest"
 
     def _newest(self) -> Any:
         """The latest version: a few steps on, if it is that near, and otherwise by listing."""
-        exists = self._storage.filesystem.exists
+        exists = self._storage.exists
         near = takewhile(exists, (self._file_of(self.version + step) for step in range(1, _NEAR_VERSIONS)))
         steps = sum(1 for _ in near)
         if 0 < steps < _NEAR_VERSIONS - 1:
@@ -163,6 +161,8 @@ class ManifestReader:
             self._update(self.index, fragments)
         self._fragments = {path: fragment.metadata for path, fragment in fragments.items()}
         self.dataset = dataset
+        self.version = int(dataset.version)
+        self._this_file, self._next_file = self._file_of(self.version), self._file_of(self.version + 1)
 
     def _update(self, index: Index, fragments: Mapping[str, Any]) -> None:
         """Read what is new, forget what is gone; rows that only moved stay known throughout."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,9 +28,13 @@ class Segment:
 
     def entry(self, row: int) -> Entry:
         """One row as an entry."""
-        cell = {name: self.rows.column(name)[row].as_py() for name in _COLUMNS}
-        bases = cell.pop("base_objects")
-        return Entry(**cell, base_objects=None if bases is None else tuple(bases))
+        object_id, object_type, location, metadata, bases = (column[row].as_py() for column in self._columns)
+        return Entry(object_id, object_type, location, metadata, None if bases is None else tuple(bases))
+
+    @functools.cached_property
+    def _columns(self) -> list[pa.Array]:
+        """The columns of an entry, each in one piece, which is faster to look into."""
+        return [self.rows.column(name).combine_chunks() for name in _COLUMNS]
 
     def keys(self) -> Iterator[tuple[str, str]]:
         """The identifier and type of every row."""

@@ -19,12 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from lancespace.storage import scheme_of
-
 if TYPE_CHECKING:
     from lancespace.storage import Storage
 
-LONGEST_TURN = 0.02
+LONGEST_TURN = 0.03
 """Seconds after which a turn ends although more commits are coming."""
 IDLE = 0.002
 """Seconds that a turn waits for another commit."""
@@ -38,7 +36,7 @@ class Turns:
 
     def __init__(self, storage: Storage, purpose: str) -> None:
         self._path: Path | None = None
-        if scheme_of(storage.location) == "file":
+        if storage.is_local:
             digest = hashlib.sha256(storage.location.encode()).hexdigest()[:24]
             self._path = Path(tempfile.gettempdir()) / f"lancespace-{os.getuid()}-{digest}-{purpose}.lock"
         self._file: IO[bytes] | None = None

@@ -32,8 +32,8 @@ LARGEST_MERGED = 16 * 16 * TIP_ROWS
 """Fragments with this many rows are left alone: rewriting them would cost more than it saves."""
 INDEX_FROM_ROWS = 50_000
 """So many rows that no index covers are worth bringing it up to date; a scan of fewer is as fast."""
-KEEP_VERSIONS = timedelta(seconds=90)
-"""Older versions are deleted. A reader trusts what it saw for a third of this (:mod:`.reader`)."""
+KEEP_VERSIONS = timedelta(seconds=10)
+"""Older versions are deleted: every commit lists them. A reader trusts what it saw for less (:mod:`.reader`)."""
 
 
 class Upkeep:

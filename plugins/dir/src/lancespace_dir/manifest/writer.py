@@ -173,7 +173,7 @@ class ManifestWriter:
 
     def _find_out(self, made: Plan, transaction: lance.Transaction, error: OSError) -> Any:
         """The commit failed, or only its answer was lost: the versions since then tell which."""
-        if not self._storage.filesystem.exists(f"{self._storage.path(self._uri)}/_versions"):
+        if not self._storage.exists(f"{self._storage.path(self._uri)}/_versions"):
             raise error
         latest = lance.dataset(self._uri, storage_options=self._storage.options)
         for version in range(made.version + 1, latest.version + 1):
