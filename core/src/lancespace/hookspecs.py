@@ -97,6 +97,11 @@ class StorageHooks:
 
     @staticmethod
     @hookspec(firstresult=True)
+    def lance_location(location: str) -> str:  # type: ignore[empty-body]
+        """The location as pylance spells it, where it does not know the scheme (``s3a://`` is ``s3://`` to it)."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
     def filesystem(location: str, options: Mapping[str, str]) -> AbstractFileSystem:
         """The fsspec file system for listing, markers and deletes."""
 

@@ -67,9 +67,13 @@ class Storage:
         """The fsspec file system of the store."""
         return self._hooks.filesystem(location=self.location, options=self._given)
 
+    @functools.cached_property
+    def _lance_location(self) -> str:
+        return self._hooks.lance_location(location=self.location) or self.location
+
     def uri(self, relative: str) -> str:
         """The location of something below this one, as pylance takes it."""
-        return f"{self.location}/{relative}" if relative else self.location
+        return f"{self._lance_location}/{relative}" if relative else self._lance_location
 
     def path(self, location: str | None = None) -> str:
         """A location of this store as a path of its file system."""

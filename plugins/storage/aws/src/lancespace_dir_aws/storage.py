@@ -23,7 +23,7 @@ class S3Storage:
     Without keys, pylance and s3fs both follow AWS's chain: environment, profile, web identity, container, instance.
     """
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def lance_location(self, location: str) -> str:
         """The location as pylance knows it: Hadoop's ``s3a`` is S3's own ``s3``."""
         _, _, rest = location.partition("://")

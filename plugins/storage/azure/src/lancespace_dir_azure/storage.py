@@ -23,7 +23,7 @@ class AzureStorage:
     chain, which has these too.
     """
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def lance_location(self, location: str) -> str:
         """The location as pylance knows it: it has no ``abfs``, and to it ``az`` and ``abfss`` are the same."""
         scheme, _, rest = location.partition("://")

@@ -20,7 +20,7 @@ class GcsStorage:
     Where no credentials are given, pylance and gcsfs both take Google's application default credentials.
     """
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def lance_location(self, location: str) -> str:
         """The location as pylance knows it: ``gcs`` is another name of ``gs``."""
         _, _, rest = location.partition("://")
