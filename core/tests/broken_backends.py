@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from lance_namespace import (
     ErrorCode,
     InvalidInputError,
+    LanceNamespace,
     LanceNamespaceError,
     TableAlreadyExistsError,
     TableNotFoundError,
@@ -15,29 +17,40 @@ from lance_namespace import (
 )
 
 from lancespace.namespace import Namespace
+from lancespace.operations import OPERATIONS
 from lancespace.testing.samples import sample, stream
 
 
-class Broken(Namespace):
-    """The reference backend, from which the others deviate."""
+class Broken(LanceNamespace):
+    """The reference backend behind a namespace of the spec, from which the others deviate."""
 
-    workdir: Path
-
-    def __init__(self, workdir: Path) -> None:
-        super().__init__("memory", {})
+    def __init__(self, workdir: Path, secret: str = "none") -> None:
+        self.inner: Any = Namespace("memory", {})
         self.workdir = workdir
+        self.secret = secret
 
-    @classmethod
-    def with_secret(cls, workdir: Path, secret: str) -> Broken:
-        """A namespace that was given a secret, and keeps it to itself."""
-        namespace = cls(workdir)
-        namespace._secret = secret  # type: ignore[attr-defined]
-        return namespace
+    def namespace_id(self) -> str:
+        return "broken"
+
+    def capabilities(self) -> frozenset[str]:
+        claimed: frozenset[str] = self.inner.capabilities()
+        return claimed
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def _pass_on(operation: str) -> Callable[..., Any]:
+    return lambda self, *arguments: getattr(self.inner, operation)(*arguments)
+
+
+for _operation in OPERATIONS:
+    setattr(Broken, _operation, _pass_on(_operation))
 
 
 class LosesANamePerPage(Broken):
-    def list_tables(self, request: Any = None, **fields: Any) -> Any:
-        page = super().list_tables(request, **fields)
+    def list_tables(self, request: Any) -> Any:
+        page = self.inner.list_tables(request)
         if page.page_token:
             page.tables.pop()
         return page
@@ -46,9 +59,9 @@ class LosesANamePerPage(Broken):
 class CountsInsteadOfNaming(Broken):
     """Its tokens are positions."""
 
-    def list_tables(self, request: Any = None, **fields: Any) -> Any:
+    def list_tables(self, request: Any) -> Any:
         start, limit = int(request.page_token or 0), request.limit or 1000
-        answer = super().list_tables(request.model_copy(update={"page_token": None, "limit": None}))
+        answer = self.inner.list_tables(request.model_copy(update={"page_token": None, "limit": None}))
         more = len(answer.tables) > start + limit
         return answer.model_copy(
             update={"tables": answer.tables[start : start + limit], "page_token": str(start + limit) if more else None}
@@ -56,35 +69,35 @@ class CountsInsteadOfNaming(Broken):
 
 
 class NeverEnds(Broken):
-    def list_namespaces(self, request: Any = None, **fields: Any) -> Any:
-        return super().list_namespaces(request, **fields).model_copy(update={"page_token": "again"})
+    def list_namespaces(self, request: Any) -> Any:
+        return self.inner.list_namespaces(request).model_copy(update={"page_token": "again"})
 
 
 class TakesAnyToken(Broken):
-    def list_tables(self, request: Any = None, **fields: Any) -> Any:
+    def list_tables(self, request: Any) -> Any:
         try:
-            return super().list_tables(request, **fields)
+            return self.inner.list_tables(request)
         except InvalidInputError:
-            return super().list_tables([])
+            return self.inner.list_tables([])
 
 
 class LetsEverybodyWin(Broken):
-    def create_table(self, request: Any = None, request_data: Any = None, **fields: Any) -> Any:
-        return super().create_table(request.model_copy(update={"mode": "ExistOk"}), request_data)
+    def create_table(self, request: Any, request_data: Any) -> Any:
+        return self.inner.create_table(request.model_copy(update={"mode": "ExistOk"}), request_data)
 
 
 class ForgetsSomeDeclarations(Broken):
-    def declare_table(self, request: Any = None, **fields: Any) -> Any:
-        answer = super().declare_table(request, **fields)
+    def declare_table(self, request: Any) -> Any:
+        answer = self.inner.declare_table(request)
         if request.id[0] == "n3":
-            self.deregister_table(request.id)
+            self.inner.deregister_table(request.id)
         return answer
 
 
 class WritesWhenRead(Broken):
-    def describe_table(self, request: Any = None, **fields: Any) -> Any:
+    def describe_table(self, request: Any) -> Any:
         (self.workdir / "seen").write_text("yes")
-        return super().describe_table(request, **fields)
+        return self.inner.describe_table(request)
 
 
 class WritesWhenConnected(Broken):
@@ -94,17 +107,17 @@ class WritesWhenConnected(Broken):
 
 
 class AnswersAnotherCode(Broken):
-    def describe_table(self, request: Any = None, **fields: Any) -> Any:
+    def describe_table(self, request: Any) -> Any:
         try:
-            return super().describe_table(request, **fields)
+            return self.inner.describe_table(request)
         except TableNotFoundError as error:
             raise InvalidInputError(str(error)) from error
 
 
 class AnswersTheCodeInAnotherClass(Broken):
-    def describe_table(self, request: Any = None, **fields: Any) -> Any:
+    def describe_table(self, request: Any) -> Any:
         try:
-            return super().describe_table(request, **fields)
+            return self.inner.describe_table(request)
         except TableNotFoundError as error:
             other = LanceNamespaceError(str(error))
             other.code = ErrorCode.TABLE_NOT_FOUND
@@ -112,31 +125,31 @@ class AnswersTheCodeInAnotherClass(Broken):
 
 
 class ActsBeforeItFails(Broken):
-    def create_table(self, request: Any = None, request_data: Any = None, **fields: Any) -> Any:
+    def create_table(self, request: Any, request_data: Any) -> Any:
         try:
-            return super().create_table(request, request_data, **fields)
+            return self.inner.create_table(request, request_data)
         except TableAlreadyExistsError:
-            super().insert_into_table(request.id, request_data)
+            self.inner.insert_into_table(request.id, request_data)
             raise
 
 
 class KeepsHalfOfABadStream(Broken):
-    def create_table(self, request: Any = None, request_data: Any = None, **fields: Any) -> Any:
+    def create_table(self, request: Any, request_data: Any) -> Any:
         try:
-            return super().create_table(request, request_data, **fields)
+            return self.inner.create_table(request, request_data)
         except InvalidInputError:
-            super().create_table(request.id, stream(sample(0, 1)))
+            self.inner.create_table(request.id, stream(sample(0, 1)))
             raise
 
 
 class IgnoresBranches(Broken):
-    def query_table(self, request: Any = None, **fields: Any) -> Any:
-        return super().query_table(request.model_copy(update={"branch": None}))
+    def query_table(self, request: Any) -> Any:
+        return self.inner.query_table(request.model_copy(update={"branch": None}))
 
 
 class DeletesWhenDeregistering(Broken):
-    def deregister_table(self, request: Any = None, **fields: Any) -> Any:
-        return super().drop_table(request.id)
+    def deregister_table(self, request: Any) -> Any:
+        return self.inner.drop_table(request.id)
 
 
 class ClaimsTooMuch(Broken):
@@ -145,24 +158,24 @@ class ClaimsTooMuch(Broken):
 
 
 class RefusesInItsOwnWords(Broken):
-    def batch_commit_tables(self, request: Any = None, **fields: Any) -> Any:
+    def batch_commit_tables(self, request: Any) -> Any:
         try:
-            return super().batch_commit_tables(request, **fields)
+            return self.inner.batch_commit_tables(request)
         except UnsupportedOperationError as error:
             raise NotImplementedError(str(error)) from error
 
 
 class TellsItsSecret(Broken):
     def __repr__(self) -> str:
-        return f"<broken, with the secret {getattr(self, '_secret', 'none')}>"
+        return f"<broken, with the secret {self.secret}>"
 
 
 class ReportsItsSecret(Broken):
-    def describe_table(self, request: Any = None, **fields: Any) -> Any:
+    def describe_table(self, request: Any) -> Any:
         try:
-            return super().describe_table(request, **fields)
+            return self.inner.describe_table(request)
         except TableNotFoundError as error:
-            raise TableNotFoundError(f"{error} (I came with {getattr(self, '_secret', 'nothing')})") from error
+            raise TableNotFoundError(f"{error} (I came with {self.secret})") from error
 
 
 CAUGHT_BY: dict[type[Broken], tuple[str, ...]] = {

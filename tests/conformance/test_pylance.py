@@ -1,6 +1,7 @@
 """pylance's own DirectoryNamespace under the suite: what it falls short of, found by running and declared by defect.
 
-Written for pylance 14.0.2. When a release pays one of these debts, its tests fail here until they are taken off the list.
+Written for pylance 14.0.2. When a release pays one of these debts, its tests fail here until they are taken off the
+list.
 """
 
 from __future__ import annotations
@@ -189,9 +190,10 @@ class TestPylanceDirectory(Conformance):
     features = frozenset(Feature) - {Feature.TABLE_PROPERTIES}
 
     def connect(self, workdir: Path) -> LanceNamespace:
-        return DirectoryNamespace(root=str(workdir))
+        namespace: LanceNamespace = DirectoryNamespace(root=str(workdir))
+        return namespace
 
-    def reconnect(self, namespace: LanceNamespace, workdir: Path) -> LanceNamespace:
+    def reconnect(self, namespace: LanceNamespace, workdir: Path) -> LanceNamespace:  # noqa: ARG002 - two are alike
         return self.connect(workdir)
 
     def capabilities(self, namespace: LanceNamespace) -> set[str]:

@@ -76,8 +76,8 @@ def for_each(
 ) -> Callable[[Test], Test]:
     """Run a test once for each operation, as its argument ``operation``; a mapping says what else each case calls.
 
-    The test covers each operation's success or, with a ``code``, that answer; with None it covers nothing, since it looks
-    at something else than what the operation does.
+    The test covers each operation's success or, with a ``code``, that answer; with None it covers nothing, since it
+    looks at something else than what the operation does.
     """
     extra = cases if isinstance(cases, Mapping) else dict.fromkeys(cases, ())
     called = {operation: frozenset({operation, *others}) for operation, others in extra.items()}

@@ -52,7 +52,7 @@ class JobTests(BackendFixtures):
     @covers("alter_transaction")
     @needs("create_table", "alter_table_add_columns", "alter_table_backfill_columns", "describe_transaction")
     def test_alter_transaction(self, client: Client) -> None:
-        """AlterTransaction: a job that is canceled comes to an end, canceled or, if it was faster, with its work done."""
+        """AlterTransaction: a job that is canceled comes to an end: canceled or, if it was faster, succeeded."""
         job = _start_backfill(client)
         client("alter_transaction", id=[job], actions=[{"setStatusAction": {"status": "Canceled"}}])
         assert _finished(client, job).status.lower() in {"canceled", "succeeded"}

@@ -36,7 +36,7 @@ class Segment:
         """The columns of an entry, each in one piece, which is faster to look into."""
         return [self.rows.column(name).combine_chunks() for name in _COLUMNS]
 
-    def keys(self) -> Iterator[tuple[str, str]]:
+    def pairs(self) -> Iterator[tuple[str, str]]:
         """The identifier and type of every row."""
         return zip(self.ids(), self.rows.column("object_type").to_pylist(), strict=True)
 
