@@ -96,7 +96,9 @@ class ManifestReader:
             return []
         self._cold_lookups += 1
         quoted = ", ".join("'" + object_id.replace("'", "''") + "'" for object_id in object_ids)
-        rows = self.dataset.scanner(filter=f"object_id IN ({quoted})", with_row_address=True).to_table()
+        rows = self.dataset.scanner(
+            filter=f"object_id IN ({quoted})", limit=len(object_ids), with_row_address=True
+        ).to_table()
         numbers = {fragment.id: path for path, fragment in self._fragments.items()}
         found = []
         for position, address in enumerate(rows.column("_rowaddr").to_pylist()):
