@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from lance_namespace import InternalError, LanceNamespace, LanceNamespaceError
-from pydantic import BaseModel
 
 from core.tests.broken_backends import CAUGHT_BY, Broken
-from lancespace.models import error_class, model
-from lancespace.namespace import Namespace
+from lancespace.models import error_class
 from lancespace.operations import OPERATIONS
-from lancespace.testing import BackendFixtures, Conformance, Feature, covers, for_each, needs, raises, waiting
+from lancespace.testing import BackendFixtures, Conformance, covers, for_each, needs, raises
 from lancespace.testing.coverage import NOT_COVERED, covered, specified
 from lancespace.testing.debts import ids, standard_tests
-from lancespace.testing.requirements import SUCCESS, Requirement, requirement
+from lancespace.testing.requirements import requirement
 
 pytest_plugins = ["pytester"]
 
@@ -226,60 +221,15 @@ class TestRunning:
         result.stdout.fnmatch_lines(["*TestIt must implement connect(workdir)*"])
 
 
-class Memory(BackendFixtures):
-    """The reference backend, for the tests that are given to its subclasses."""
+class TestMutants:
+    """Suites of which every test must fail, run in a pytest of their own: see ``mutants.py``."""
 
-    features = frozenset(Feature) - {Feature.ATOMIC_BATCHES}
-
-    def connect(self, workdir: Path) -> Namespace:  # noqa: ARG002 - what it stores does not matter here
-        return Namespace("memory", {})
-
-
-class WrongCodes(Memory):
-    """Whatever it answers, it is another code."""
-
-    def call(self, namespace: LanceNamespace, operation: str, request: BaseModel, data: bytes | None = None) -> Any:
-        try:
-            return super().call(namespace, operation, request, data)
-        except LanceNamespaceError as error:
-            raise InternalError(str(error)) from error
-
-
-class DoesNothing(Memory):
-    """It answers the operations that a test covers, and does not do them."""
-
-    @pytest.fixture(autouse=True)
-    def covered_here(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-        told = requirement(request.function)
-        self.idle = {operation for operation, _ in told.covers} if told else set()
-        monkeypatch.setattr(waiting, "PATIENCE", 0.0)
-
-    def call(self, namespace: LanceNamespace, operation: str, request: BaseModel, data: bytes | None = None) -> Any:
-        if operation in self.idle and OPERATIONS[operation].writes:
-            return model(OPERATIONS[operation].response).model_construct(location="/nowhere", version=2, job_id="none")
-        return super().call(namespace, operation, request, data)
-
-
-def _all_fail(fixtures: type[BackendFixtures], why: str, covering: Callable[[str, str], bool]) -> type[BackendFixtures]:
-    """A suite of those standard tests that cover something, none of which may pass."""
-    tests = {
-        name: test
-        for name, test in _STANDARD.items()
-        if any(covering(*pair) for pair in (requirement(test) or Requirement()).covers)
-    }
-    debts = {id_: why for name, test in tests.items() for id_ in ids(name, test)}
-    return type(fixtures.__name__, (fixtures,), {**tests, "debts": debts})
-
-
-TestWrongCodes = _all_fail(
-    WrongCodes, "it answers another code", lambda _, code: code not in {SUCCESS, "CONCURRENT_MODIFICATION"}
-)
-TestDoesNothing = _all_fail(
-    DoesNothing,
-    "it does nothing",
-    # A job that nobody cancels may end as well as one that is canceled too late.
-    lambda operation, code: OPERATIONS[operation].writes and code == SUCCESS and operation != "alter_transaction",
-)
+    @pytest.mark.parametrize(("mutant", "at_least"), [("TestWrongCodes", 300), ("TestDoesNothing", 25)])
+    def test_no_test_passes(self, pytester: pytest.Pytester, mutant: str, at_least: int):
+        pytester.makepyfile(f"from core.tests.mutants import {mutant}")
+        outcomes = pytester.runpytest_inprocess("-q", "--tb=line", "-p", "no:cacheprovider").parseoutcomes()
+        assert outcomes.keys() <= {"xfailed", "skipped"}
+        assert outcomes["xfailed"] >= at_least
 
 
 class TestBrokenBackends:

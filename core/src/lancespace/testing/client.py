@@ -105,3 +105,14 @@ class Client:
         request = model(OPERATIONS[operation].request).model_validate(fields)
         payload = data if data is None or isinstance(data, bytes) else stream(data)
         return self.send(self.namespace, operation, request, payload)
+
+
+@contextmanager
+def closing_if_possible(namespace: LanceNamespace) -> Iterator[None]:
+    """Close a namespace at the end if it has a ``close``, which the spec does not ask for."""
+    try:
+        yield
+    finally:
+        close = getattr(namespace, "close", None)
+        if close is not None:
+            close()

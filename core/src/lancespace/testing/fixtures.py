@@ -12,7 +12,7 @@ from lance_namespace import LanceNamespace
 
 from lancespace.operations import OPERATIONS
 from lancespace.testing import debts
-from lancespace.testing.client import Client
+from lancespace.testing.client import Client, closing_if_possible
 from lancespace.testing.requirements import Feature, requirement
 from lancespace.testing.samples import sample
 
@@ -109,12 +109,8 @@ class BackendFixtures:
         return location
 
     def _connected(self, request: pytest.FixtureRequest, namespace: LanceNamespace) -> Iterator[Client]:
-        try:
+        with closing_if_possible(namespace):
             yield self._client(request, namespace)
-        finally:
-            close = getattr(namespace, "close", None)
-            if close is not None:
-                close()
 
     def _client(self, request: pytest.FixtureRequest, namespace: LanceNamespace) -> Client:
         supported = frozenset(self.capabilities(namespace))
