@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import re
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import pluggy
     from fsspec import AbstractFileSystem
 
+_DELETE_TRIES = 20
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
@@ -102,10 +104,15 @@ class Storage:
 
     def delete_tree(self, path: str) -> None:
         """Delete everything below a path; what is already gone is no error, so a repeat finishes what a crash left."""
-        try:
-            self.filesystem.rm(path, recursive=True)
-        except FileNotFoundError:
-            return
+        for _ in range(_DELETE_TRIES):
+            try:
+                self.filesystem.rm(path, recursive=True)
+            except FileNotFoundError:  # All of it is gone, or somebody else is deleting it too.
+                if not self.exists(path):
+                    return
+            else:
+                return
+        raise BlockingIOError(errno.EBUSY, "Others keep changing what is to be deleted: try again", path)
 
     def vend_credentials(self, permission: str) -> Credentials | None:
         """Temporary credentials for this location, or None if the store's plugin gives none."""
