@@ -31,7 +31,6 @@ from benchmarks.report import Result
 from lancespace import connect
 from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry, to_table
 
-
 SIZES = tuple(int(size) for size in os.environ.get("LANCESPACE_BENCH_SIZES", "1000,10000,100000").split(","))
 THREADS = 32
 PROCESSES = 8
