@@ -30,7 +30,12 @@ CLOUDS = {
     "dir-aws": {"root": "s3://bucket/path", "storage.aws_region": "us-east-1"},
     "dir-azure": {"root": "az://container/path", "storage.azure_storage_account_name": "account"},
     "dir-gcp": {"root": "gs://bucket/path", "storage.google_storage_token": "token"},
-    "dir-oss": {"root": "oss://bucket/path", "storage.oss_endpoint": "http://127.0.0.1:1"},
+    "dir-oss": {
+        "root": "oss://bucket/path",
+        "storage.oss_endpoint": "http://127.0.0.1:1",
+        "storage.oss_access_key_id": "id",
+        "storage.oss_access_key_secret": "secret",
+    },
 }
 CONNECTIONS = {extra: ("dir", properties) for extra, properties in CLOUDS.items()}
 
