@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from lance_namespace import InvalidInputError, UnsupportedOperationError
 
 from lancespace import identifiers
 from lancespace.storage import scheme_of
-from lancespace_dir.root import TABLE_SUFFIX, root_location
+from lancespace_dir.root import TABLE_SUFFIX, new_location, root_location
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -28,22 +29,19 @@ class Listing:
 
     def exists(self, name: str) -> bool:
         """Whether there is such a table directory, with something in it, that is not deregistered."""
-        location = root_location(name)
-        return self.is_occupied(location) and not self.is_hidden(location)
+        contents = self._contents(self._path(root_location(name)))
+        return bool(contents) and not any(entry.endswith(f"/{DEREGISTERED}") for entry in contents)
 
     def names(self, beside: Collection[str] = ()) -> Iterator[str]:
         """The names of all tables, sorted, without those that the caller knows."""
         known = frozenset(beside)
         for name in self._directories():
-            if name not in known and not self.is_hidden(root_location(name)):
+            if name not in known and self.exists(name):
                 yield name
 
     def is_occupied(self, location: str) -> bool:
         """Whether anything is at a location."""
-        try:
-            return bool(self._storage.filesystem.ls(self._path(location), detail=False))
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+        return bool(self._contents(self._path(location)))
 
     def is_hidden(self, location: str) -> bool:
         """Whether a table directory is marked as deregistered."""
@@ -65,30 +63,56 @@ class Listing:
         """
         self._storage.put_if_absent(self._path(location, RESERVED), b"")
 
-    def hide(self, location: str) -> None:
-        """Mark a table directory as deregistered; twice is as good as once."""
+    def unreserve(self, location: str) -> None:
+        """Take the mark of a declaration away again."""
+        self._storage.delete_tree(self._path(location, RESERVED))
+
+    def hide(self, location: str) -> bool:
+        """Mark a table directory as deregistered; False if it is marked already, as by somebody who was faster."""
         try:
             self._storage.put_if_absent(self._path(location, DEREGISTERED), b"")
         except FileExistsError:
-            return
+            return False
+        return True
 
     def show(self, location: str) -> None:
-        """Take the mark away again."""
-        if self.is_hidden(location):
-            self._storage.filesystem.rm(self._path(location, DEREGISTERED))
+        """Take the mark of a deregistration away again."""
+        self._storage.delete_tree(self._path(location, DEREGISTERED))
 
     def move(self, source: str, target: str) -> None:
         """Rename a table directory in one step.
 
         Raises:
             UnsupportedOperationError: In a store that has no directories to rename.
+            FileNotFoundError: If it is gone.
+            FileExistsError: If the target is occupied.
         """
-        if scheme_of(self._storage.location) != "file":
+        if not self._has_directories():
             raise UnsupportedOperationError(
                 "Renaming a V1 table would copy its data in this store: connect with manifest_enabled=true, "
                 "which renames in place."
             )
-        Path(self._path(source)).rename(self._path(target))
+        try:
+            Path(self._path(source)).rename(self._path(target))
+        except OSError as error:
+            if error.errno == errno.ENOTEMPTY:
+                raise FileExistsError(f"{self._path(target)} is occupied") from error
+            raise
+
+    def withdraw(self, location: str) -> str:
+        """Take a table directory out of everybody's sight, and return where it is now.
+
+        Where directories can be renamed this is one step, in which one of several callers succeeds.
+
+        Raises:
+            FileNotFoundError: If it is gone.
+        """
+        if not self._has_directories():
+            self.hide(location)
+            return location
+        withdrawn = new_location(location)
+        self.move(location, withdrawn)
+        return withdrawn
 
     def delete(self, location: str) -> None:
         """Delete a table directory, its mark last: what a crash leaves stays hidden, and a repeat goes on."""
@@ -97,6 +121,10 @@ class Listing:
             if not entry.endswith(f"/{DEREGISTERED}"):
                 self._storage.delete_tree(entry)
         self._storage.delete_tree(path)
+
+    def _has_directories(self) -> bool:
+        """Whether the store can rename a directory, rather than copy every object in it."""
+        return scheme_of(self._storage.location) == "file"
 
     def _contents(self, path: str) -> list[str]:
         try:

@@ -98,7 +98,8 @@ class ListingCatalog:
     def deregister(self, names: Names) -> Place:
         """Mark the table's directory."""
         place = self.find(names)
-        self._listing.hide(place.location)
+        if not self._listing.hide(place.location):
+            raise no_table(names)  # Somebody else was faster.
         return place
 
     def rename(self, names: Names, target: Names) -> None:
@@ -106,15 +107,22 @@ class ListingCatalog:
         source, name = self.find(names), self._name(target)
         if self._listing.is_occupied(root.root_location(name)):
             raise table_exists(target)
-        self._listing.move(source.location, root.root_location(name))
+        try:
+            self._listing.move(source.location, root.root_location(name))
+        except FileNotFoundError as error:
+            raise no_table(names) from error
+        except FileExistsError as error:
+            raise table_exists(target) from error
 
     def drop(self, names: Names) -> Place:
-        """Hide the table, then delete it; one that is deregistered can be dropped too."""
+        """Take the directory out of sight, then delete it; one that is deregistered can be dropped too."""
         location = root.root_location(self._name(names))
         if not self._listing.is_occupied(location):
             raise no_table(names)
-        self._listing.hide(location)
-        self._listing.delete(location)
+        try:
+            self._listing.delete(self._listing.withdraw(location))
+        except FileNotFoundError as error:
+            raise no_table(names) from error
         return Place(location)
 
     def close(self) -> None:
