@@ -1,4 +1,4 @@
-"""A model of the directory catalog in compatibility mode: what must hold after each change, by either implementation."""
+"""A model of the directory catalog in compatibility mode: what must hold after each change by either implementation."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Model:
     """Rows of the manifest, and directories.
 
     What each implementation shows follows from these. pylance looks for root tables among the directories alone, where
-    the spec says the manifest first: what we keep elsewhere than in ``<name>.lance`` it does not see. It also leaves the
-    directory of a root table that it deregistered in sight.
+    the spec says the manifest first: what we keep elsewhere than in ``<name>.lance`` it does not see. It also leaves
+    the directory of a root table that it deregistered in sight.
     """
 
     namespaces: set[Id] = field(default_factory=set)
@@ -55,7 +55,7 @@ class Model:
         return directory is not None and location.endswith(".lance") and not directory.is_hidden
 
     def is_held(self, names: Id) -> bool:
-        """Whether the directory of a root table's name holds a table that the manifest does not have under this name."""
+        """Whether the directory of a root table's name holds one that the manifest does not have under this name."""
         location = f"{names[0]}.lance"
         return len(names) == 1 and location in self.directories and self.tables.get(names) != location
 

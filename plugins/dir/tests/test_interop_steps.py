@@ -137,7 +137,7 @@ class BothImplementations(RuleBasedStateMachine):
         return data.draw(st.sampled_from([*there * 3, *TABLES]))
 
     def _able(self, who: str, names: Id) -> str:
-        """Who enters a table: pylance does it in namespaces that do not exist, and over V1 tables and deregistered ones."""
+        """Who enters a table: pylance does it in namespaces that do not exist, and over V1 or deregistered tables."""
         in_order = self.model.place(PYLANCE, names) == self.model.tables.get(names) and not self.model.is_held(names)
         return who if self.model.has(names[:-1]) and in_order else OURS
 

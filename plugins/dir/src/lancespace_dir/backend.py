@@ -36,6 +36,7 @@ from lance_namespace import (
 from lancespace import hookimpl, identifiers
 from lancespace.backends import TableBackend
 from lancespace.backends.choices import CREATE_MODES, DROP_BEHAVIORS, DROP_MODES, REGISTER_MODES, choose
+from lancespace.operations import OPERATIONS
 from lancespace.tables.access import TableRef
 from lancespace.tables.paging import fetch_page
 from lancespace_dir import root
@@ -60,6 +61,11 @@ class DirectoryBackend(TableBackend):
         self.root = root.normalise(self.settings["root"])
         self.storage = connection.storage(self.root, named="root")
         self.catalog: Catalog = choose_catalog(self.settings, self.storage)
+
+    @hookimpl
+    def supported_operations(self) -> frozenset[str]:
+        """All, less what the catalog's mode has no place for."""
+        return frozenset(OPERATIONS) - self.catalog.lacks
 
     @hookimpl
     def create_namespace(self, request: CreateNamespaceRequest) -> CreateNamespaceResponse:

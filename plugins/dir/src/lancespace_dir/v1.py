@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
+from typing import ClassVar
 
 from lance_namespace import InvalidInputError, NamespaceAlreadyExistsError, UnsupportedOperationError
 
@@ -15,6 +16,8 @@ from lancespace_dir.listing import Listing
 
 class ListingCatalog:
     """Tables of the root namespace only; there is nowhere to keep namespaces or properties."""
+
+    lacks: ClassVar[frozenset[str]] = frozenset({"create_namespace", "drop_namespace"})
 
     def __init__(self, listing: Listing, root_location: str) -> None:
         self._listing = listing

@@ -146,10 +146,10 @@ class Manifest:
             if not draft.changes:
                 return True
             made = writer.plan(self._reader, draft.changes)
-        written = self._writer.write(made)
-        with self._state:
-            self._reader.expect([segment for _, segment in written])
         try:
+            written = self._writer.write(made)
+            with self._state:
+                self._reader.expect([segment for _, segment in written])
             dataset = self._writer.publish(made, [fragment for fragment, _ in written])
         except Conflict:
             return False

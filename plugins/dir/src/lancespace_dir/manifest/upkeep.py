@@ -108,10 +108,8 @@ def _size_class(rows: int) -> int:
 
 def update_index(dataset: Any) -> None:
     """Have the index on ``object_id`` cover almost all rows."""
-    covered: set[int] = set()
-    for index in dataset.list_indices():
-        if index["fields"] == ["object_id"]:
-            covered.update(index["fragment_ids"])
+    indexes = [index for index in dataset.describe_indices() if index.field_names == ["object_id"]]
+    covered = {number for index in indexes for segment in index.segments for number in segment.fragment_ids}
     fragments = [fragment.metadata for fragment in dataset.get_fragments()]
     if sum(fragment.num_rows for fragment in fragments if fragment.id not in covered) >= INDEX_FROM_ROWS:
         dataset.create_scalar_index("object_id", "BTREE", replace=True)

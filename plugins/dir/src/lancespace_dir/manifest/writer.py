@@ -116,7 +116,11 @@ class ManifestWriter:
         self._uri = uri
 
     def write(self, made: Plan) -> list[tuple[Any, Segment]]:
-        """Write the data files of a plan, which nobody sees yet: the fragments, and their rows in memory."""
+        """Write the data files of a plan, which nobody sees yet: the fragments, and their rows in memory.
+
+        Raises:
+            Conflict: If the plan is to create the manifest, and somebody else did.
+        """
         kept = 0 if made.kept is None else made.kept.num_rows
         tables = [*([made.kept] if made.kept is not None else []), *made.added]
         rows = pa.concat_tables(tables).combine_chunks()
@@ -145,14 +149,19 @@ class ManifestWriter:
 
     def _write_fragment(self, made: Plan, rows: pa.Table) -> tuple[Any, Segment]:
         creating = made.dataset is None
-        (fragment,) = write_fragments(
-            rows,
-            self._uri if creating else made.dataset,
-            schema=rows.schema,
-            mode="create" if creating else "append",
-            data_storage_version=STORAGE_VERSION if creating else None,
-            storage_options=self._storage.options,
-        )
+        try:
+            (fragment,) = write_fragments(
+                rows,
+                self._uri if creating else made.dataset,
+                schema=rows.schema,
+                mode="create" if creating else "append",
+                data_storage_version=STORAGE_VERSION if creating else None,
+                storage_options=self._storage.options,
+            )
+        except OSError as error:
+            if creating and self._is_there():
+                raise Conflict from error
+            raise
         return fragment, segments.whole(segments.path_of(fragment), rows)
 
     def _operation(self, made: Plan, fragments: list[Any]) -> Any:
@@ -171,9 +180,12 @@ class ManifestWriter:
             removed_fragment_ids=gone, updated_fragments=updated, new_fragments=fragments
         )
 
+    def _is_there(self) -> bool:
+        return self._storage.exists(f"{self._storage.path(self._uri)}/_versions")
+
     def _find_out(self, made: Plan, transaction: lance.Transaction, error: OSError) -> Any:
         """The commit failed, or only its answer was lost: the versions since then tell which."""
-        if not self._storage.exists(f"{self._storage.path(self._uri)}/_versions"):
+        if not self._is_there():
             raise error
         latest = lance.dataset(self._uri, storage_options=self._storage.options)
         for version in range(made.version + 1, latest.version + 1):
