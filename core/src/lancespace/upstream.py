@@ -7,7 +7,7 @@ Upstream names implementations by class path, so every installed backend is an a
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 from lancespace import registry
 from lancespace.namespace import Namespace
@@ -21,15 +21,20 @@ def register_aliases() -> None:
         register_namespace_impl(f"lancespace-{name}", f"{__name__}.{name}")
 
 
+class UpstreamNamespace(Namespace):
+    """A namespace of one backend that takes its properties as keywords, as upstream passes them."""
+
+    backend_name: ClassVar[str]
+
+    def __init__(self, **properties: str) -> None:
+        super().__init__(self.backend_name, properties)
+
+
 @functools.cache
-def namespace_class(backend: str) -> type[Namespace]:
-    """The class of namespaces of one backend, which takes its properties as keywords, as upstream passes them."""
-
-    def __init__(self: Namespace, **properties: str) -> None:  # noqa: N807 - it becomes the class's own
-        Namespace.__init__(self, backend, properties)
-
-    body = {"__init__": __init__, "__module__": __name__, "__doc__": f"A namespace of the backend {backend!r}."}
-    return type(backend, (Namespace,), body)
+def namespace_class(backend: str) -> type[UpstreamNamespace]:
+    """The class of namespaces of one backend."""
+    body = {"backend_name": backend, "__module__": __name__, "__doc__": f"A namespace of the backend {backend!r}."}
+    return type(backend, (UpstreamNamespace,), body)
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,8 @@ from lancespace_dir.manifest.writer import TIP_ROWS
 
 
 def storage_at(root: Path) -> Storage:
-    return lancespace.connect("dir", {"root": str(root)}).backend.storage
+    storage: Storage = lancespace.connect("dir", {"root": str(root)}).backend.storage
+    return storage
 
 
 def manifest_at(root: Path, *, retries: int = 20) -> Manifest:
