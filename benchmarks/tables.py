@@ -76,19 +76,17 @@ def _catalog(root: str) -> None:
 def _reads() -> Iterator[Case]:
     counted = CountTableRowsRequest(id=TABLE, predicate=f"category = 'amber lamp' AND id < {ROWS // 2}")
     yield Case("filtered count", lambda ns, _: ns.count_table_rows(counted), lambda answer: answer.count)
-    searches = {
-        "vector query, flat": {"bypass_vector_index": True},
-        "vector query, IVF_PQ": {"nprobes": 8},
-    }
-    for name, options in searches.items():
-        yield _query(name, "_distance", vector={"single_vector": vector(seed=ROWS)}, **options)
+    near = {"single_vector": vector(seed=ROWS)}
+    yield _query("vector query, flat", "_distance", vector=near, bypass_vector_index=True)
+    yield _query("vector query, IVF_PQ", "_distance", vector=near, nprobes=8)
     words = {"string_query": {"query": "amber lamp"}}
     yield _query("full-text query", "_score", vector={}, full_text_query=words)
 
 
 def _query(name: str, score: str, **fields: Any) -> Case:
     """A search for ten rows; they must be as good for both, ties may be broken either way."""
-    request = QueryTableRequest(id=TABLE, k=10, columns={"column_names": ["id", "category", score]}, **fields)
+    columns = {"column_names": ["id", "category", score]}
+    request = QueryTableRequest.model_validate({"id": TABLE, "k": 10, "columns": columns, **fields})
     return Case(
         name, lambda ns, _: ns.query_table(request), lambda answer: pa.ipc.open_file(answer.data).read_all()[score]
     )

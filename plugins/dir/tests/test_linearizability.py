@@ -35,7 +35,7 @@ _METHODS = {CREATE: "create_namespace", DROP: "drop_namespace", EXISTS: "namespa
 def call(namespace: LanceNamespace, who: str, action: str, name: str) -> Call:
     """One call and its answer; an error that says nothing of the name leaves open what happened.
 
-    So does a change by pylance that it calls a success: of two who drop a namespace at once, it tells both that they did.
+    So does a change that pylance calls a success: of two who drop a namespace at once, it tells both that they did.
     """
     start = time.monotonic_ns()
     answer: bool | None = None if who == PYLANCE and action != EXISTS else True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from pathlib import Path
@@ -20,7 +21,7 @@ def normalise(root: str) -> str:
     if scheme_of(root) != "file":
         return root.rstrip("/")
     path = unquote(urlsplit(root).path) if root.lower().startswith("file://") else root
-    return str(Path(path).expanduser().absolute())
+    return os.path.abspath(Path(path).expanduser())  # noqa: PTH100 - Path.absolute keeps the dots
 
 
 def root_location(name: str) -> str:
