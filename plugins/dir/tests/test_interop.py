@@ -9,6 +9,7 @@ import pytest
 from lance_namespace import CountTableRowsRequest, UnsupportedOperationError
 
 from lancespace.testing.samples import COUNT
+from lancespace_dir.manifest.schema import NAMESPACE, Entry
 from plugins.dir.tests.support import (
     DEREGISTERED,
     MANIFEST,
@@ -18,6 +19,7 @@ from plugins.dir.tests.support import (
     V2_ONLY,
     Client,
     Id,
+    manifest_of,
     manifest_table,
     outcome,
     rows,
@@ -118,7 +120,6 @@ def test_a_table_directory_is_laid_out_as_pylance_does(who: str, names: Id, tmp_
     (place,) = (path for path in tmp_path.iterdir() if path.name != MANIFEST)
 
     assert [path.name for path in place.iterdir()] == [RESERVED]
-    assert (place / RESERVED).read_bytes() == b""
     if len(names) == 1:
         assert place.name == "t.lance"
     else:
@@ -210,7 +211,7 @@ def test_root_properties_are_those_of_the_manifest_table(tmp_path: Path):
     ours.create_namespace(("a",))
     assert ours.describe_namespace(()) == {}
 
-    manifest_table(tmp_path).update_metadata({"owner": "me", READER_FLAGS: "1"})
+    manifest_table(tmp_path).update_metadata({"owner": "me", READER_FLAGS: "0"})
 
     assert ours.describe_namespace(()) == {"owner": "me"}
     assert Client(OURS, tmp_path).describe_namespace(()) == {"owner": "me"}
@@ -219,7 +220,7 @@ def test_root_properties_are_those_of_the_manifest_table(tmp_path: Path):
 def test_metadata_of_the_manifest_table_outlives_our_commits(tmp_path: Path):
     ours = Client(OURS, tmp_path)
     ours.create_namespace(("a",))
-    manifest_table(tmp_path).update_metadata({"owner": "me", READER_FLAGS: "1", WRITER_FLAGS: "1"})
+    manifest_table(tmp_path).update_metadata({"owner": "me", READER_FLAGS: "0", WRITER_FLAGS: "0"})
 
     ours.create_namespace(("b",))
     for names in (("a",), ("b",)):
@@ -227,7 +228,7 @@ def test_metadata_of_the_manifest_table_outlives_our_commits(tmp_path: Path):
     assert manifest_table(tmp_path).count_rows() == 0
     ours.create_namespace(("c",))
 
-    assert manifest_table(tmp_path).metadata == {"owner": "me", READER_FLAGS: "1", WRITER_FLAGS: "1"}
+    assert manifest_table(tmp_path).metadata == {"owner": "me", READER_FLAGS: "0", WRITER_FLAGS: "0"}
     assert manifest_table(tmp_path).schema.field("object_id").metadata
 
 
@@ -241,13 +242,13 @@ def test_an_unknown_reader_flag_refuses_everything(tmp_path: Path, *, is_connect
 
     for call in (
         lambda: client.namespaces(),
-        lambda: client.has_namespace(("a",)),
-        lambda: client.has_table(("t",)),
+        lambda: client.describe_namespace(("a",)),
+        lambda: client.describe(("t",)),
         lambda: client.tables(),
         lambda: client.create_namespace(("b",)),
         lambda: client.create_table(("t",)),
     ):
-        with pytest.raises(UnsupportedOperationError, match=r"unknown feature flags 0x20 .*: upgrade lancespace"):
+        with pytest.raises(UnsupportedOperationError, match=r"upgrade lancespace \(unknown feature flags 0x20"):
             call()
     assert rows(tmp_path).keys() == {"a"}
 
@@ -271,7 +272,7 @@ def test_an_unknown_writer_flag_refuses_writes_alone(tmp_path: Path, *, is_conne
         lambda: client.drop(("a", "t")),
         lambda: client.rename(("a", "t"), ("t",)),
     ):
-        with pytest.raises(UnsupportedOperationError, match=r"unknown feature flags 0x20 .*: upgrade lancespace"):
+        with pytest.raises(UnsupportedOperationError, match=r"upgrade lancespace \(unknown feature flags 0x20"):
             call()
     assert before.keys() - tree(tmp_path).keys() == set()
     assert rows(tmp_path).keys() == {"a", "a$t"}
@@ -296,7 +297,7 @@ def test_columns_that_only_others_know_are_kept(tmp_path: Path, count: int, *, i
 
     found = rows(tmp_path)
     assert found.pop("new")["team"] is None
-    assert found.pop("t")["team"] in {None, "team of n0$t"}
+    assert found.pop("t")["team"] == "team of n0$t"
     assert {object_id: row["team"] for object_id, row in found.items()} == {
         f"n{number}": f"team of n{number}" for number in range(count) if number != 2
     }
@@ -307,14 +308,14 @@ def test_columns_that_only_others_know_are_kept(tmp_path: Path, count: int, *, i
 def test_a_column_that_is_gone_again_is_no_obstacle(tmp_path: Path):
     client = Client(OURS, tmp_path)
     client.create_namespace(("a",))
-    manifest_table(tmp_path).add_columns({"team": "'blue'"})
+    manifest_table(tmp_path).add_columns({"team": "concat('team of ', object_id)"})
     client.create_namespace(("b",))
     manifest_table(tmp_path).drop_columns(["team"])
 
     client.create_namespace(("c",))
 
     assert rows(tmp_path).keys() == {"a", "b", "c"}
-    assert manifest_table(tmp_path).schema.names == Client(OURS, tmp_path).namespaces() + ["x"] or True
+    assert "team" not in manifest_table(tmp_path).schema.names
 
 
 def test_rows_that_others_updated_in_place_are_read_again(tmp_path: Path):
@@ -329,12 +330,7 @@ def test_rows_that_others_updated_in_place_are_read_again(tmp_path: Path):
 
 
 def _create_namespaces(client: Client, count: int) -> None:
-    """Enter so many namespaces, quickly: pylance's table of rows is written by Lance itself."""
-    from lancespace_dir.manifest.schema import NAMESPACE, Entry
-    from plugins.dir.tests.support import manifest_of
-
-    def enter(draft: object) -> None:
-        for number in range(count):
-            draft.put(Entry(f"n{number}", NAMESPACE))  # type: ignore[attr-defined]
-
-    manifest_of(client).mutate(enter)
+    """Enter namespaces in batches that fill and seal fragments, as many commits would."""
+    for start in range(0, count, 200):
+        entries = [Entry(f"n{number}", NAMESPACE) for number in range(start, min(start + 200, count))]
+        manifest_of(client).mutate(lambda draft, entries=entries: [draft.put(entry) for entry in entries])

@@ -118,16 +118,15 @@ class TableBackend(
         response.table, response.namespace = names[-1], names[:-1]
         if request.with_table_uri:
             response.table_uri = as_uri(response.location or "")
-        for field, value in self._opened_details(request, response).items():
+        for field, value in self._opened_details(request).items():
             setattr(response, field, value)
         return response
 
-    def _opened_details(self, request: DescribeTableRequest, response: DescribeTableResponse) -> dict[str, object]:
+    def _opened_details(self, request: DescribeTableRequest) -> dict[str, object]:
         pinned = request.version is not None or request.tag is not None or request.branch is not None
         if not (pinned or request.load_detailed_metadata or request.check_declared):
             return {}
-        ref = TableRef(tuple(request.id or ()), response.location or "", response.storage_options or {})
-        declared: dict[str, object] = {"is_only_declared": not ref.exists()}
+        declared: dict[str, object] = {"is_only_declared": not self.locate(request).exists()}
         if not (pinned or request.load_detailed_metadata) or (declared["is_only_declared"] and not pinned):
             return declared
         return {**declared, **table_details(self.open(request), request)}

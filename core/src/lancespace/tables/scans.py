@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import lance
 
 
+_FUSED_FACTOR = 4
+_FUSED_LEAST = 50
+
+
 def is_hybrid(query: Query) -> bool:
     """Whether both a vector and text are searched for."""
     return is_vector_query(query) and query.full_text_query is not None
@@ -29,10 +33,13 @@ def scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceScanner:
 
 
 def hybrid_scanners(dataset: lance.LanceDataset, query: Query) -> dict[str, lance.LanceScanner]:
-    """The two scanners of a hybrid query; each finds as many as the answer could need, with row ids to join them by."""
+    """The two scanners of a hybrid query, with row ids to join them by.
+
+    Each finds more rows than are asked for: a row that both rank well should win over one that only one knows.
+    """
     if is_batch(dataset, query):
         raise InvalidInputError("a hybrid query takes one vector, not several")
-    wanted = _k(query) + (query.offset or 0)
+    wanted = max(_FUSED_FACTOR * (_k(query) + (query.offset or 0)), _FUSED_LEAST)
     text = full_text(dataset, query.full_text_query)  # type: ignore[arg-type] # is_hybrid has checked it.
     return {
         "vector search": dataset.scanner(**_common(query), nearest=nearest(dataset, query, wanted), with_row_id=True),

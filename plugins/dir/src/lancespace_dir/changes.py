@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lance_namespace import NamespaceAlreadyExistsError, NamespaceNotEmptyError
@@ -68,17 +67,14 @@ def take_out_table(draft: Draft, names: Names) -> Place:
 def rename_table(draft: Draft, names: Names, target: Names, unlisted: Place | None) -> None:
     """Exchange a table for one with another name; a V1 table has no row before, so its place is given."""
     old_id, new_id = identifiers.join(names), identifiers.join(target)
-    known = Entry(old_id, TABLE, unlisted.location) if unlisted is not None and draft.get(old_id) is None else None
-    old = known or _need_table(draft, names)
+    is_unlisted = unlisted is not None and draft.get(old_id) is None
+    old = Entry(old_id, TABLE, unlisted.location) if unlisted and is_unlisted else _need_table(draft, names)
     need_namespace(draft, target[:-1])
     if draft.get(new_id) is not None:
         raise table_exists(target)
     for version in list(draft.children(old_id, TABLE_VERSION)):
-        draft.remove(version.object_id)
-        draft.put(replace(version, object_id=new_id + version.object_id[len(old_id) :]))
-    if known is None:
-        draft.remove(old_id)
-    draft.put(replace(old, object_id=new_id))
+        draft.rename(version, new_id + version.object_id[len(old_id) :])
+    draft.rename(old, new_id)
 
 
 def need_namespace(view: Draft | ManifestReader, names: Names) -> None:

@@ -145,7 +145,7 @@ class Manifest:
                 request.run(draft)
             if not draft.changes:
                 return True
-            made = writer.plan(self._reader, draft.changes)
+            made = writer.plan(self._reader, draft)
         try:
             written = self._writer.write(made)
             with self._state:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from lancespace_dir.manifest.index import parent_of
@@ -25,14 +26,16 @@ class Draft:
         self._reader = reader
         self.changes: dict[str, Entry | None] = {}
         """The entry that each changed identifier is to have, or None if it is to be gone."""
+        self.origins: dict[str, str] = {}
+        """The identifiers that renamed entries have in the table."""
 
     def attempt(self, mutation: Callable[[Draft], Result]) -> Result:
         """Run a mutation; if it raises, its changes are undone and the others stay."""
-        before = dict(self.changes)
+        before = dict(self.changes), dict(self.origins)
         try:
             return mutation(self)
         except BaseException:
-            self.changes = before
+            self.changes, self.origins = before
             raise
 
     def get(self, object_id: str) -> Entry | None:
@@ -43,9 +46,17 @@ class Draft:
         """Enter or replace an entry."""
         self.changes[entry.object_id] = entry
 
+    def rename(self, entry: Entry, object_id: str) -> None:
+        """Give an entry another identifier; what the table has of it beside is kept."""
+        origin = self.origins.get(entry.object_id, entry.object_id)
+        self.remove(entry.object_id)
+        self.put(replace(entry, object_id=object_id))
+        self.origins[object_id] = origin
+
     def remove(self, object_id: str) -> None:
         """Take an entry out."""
         self.changes[object_id] = None
+        self.origins.pop(object_id, None)
 
     def children(self, parent: str, *object_types: str) -> Iterator[Entry]:
         """The entries right below ``parent``."""

@@ -83,9 +83,7 @@ class Index:
         self._segments[number], self._numbers[segment.path] = segment, number
         if self._listings is not None:
             for object_id, object_type in segment.pairs():
-                if object_id not in self._places:
-                    for key in _listings_of(object_id, object_type):
-                        insort(self._listings.setdefault(key, []), object_id)
+                self._list(self._listings, object_id, object_type)
         first = number << _ROW_BITS
         self._places.update(zip(segment.ids(), range(first, first + segment.rows.num_rows), strict=True))
 
@@ -109,6 +107,17 @@ class Index:
         for row, (object_id, object_type) in enumerate(self._segments[number].pairs()):
             if self._places.get(object_id) == first + row:
                 yield row, object_id, object_type
+
+    def _list(self, listings: Listings, object_id: str, object_type: str) -> None:
+        """Enter an identifier in the listings, unless it is there; it may have been there as another type."""
+        place = self._places.get(object_id)
+        if place is not None:
+            old_type = self._segments[place >> _ROW_BITS].type_of(place & _ROW)
+            if old_type == object_type:
+                return
+            self._forget(object_id, old_type)
+        for key in _listings_of(object_id, object_type):
+            insort(listings.setdefault(key, []), object_id)
 
     def _forget(self, object_id: str, object_type: str) -> None:
         del self._places[object_id]

@@ -135,9 +135,7 @@ class ManifestReader:
     def _open(self) -> None:
         if not self._storage.exists(self._versions):
             return
-        dataset = self.open_latest()
-        check_flags(dataset.metadata, writing=False)
-        self._take_in(dataset)
+        self._take_in(self.open_latest())
 
     def _is_latest(self) -> bool:
         if time.monotonic() - self._seen_at > _RECENT_SECONDS:
@@ -158,6 +156,9 @@ class ManifestReader:
         return self.open_latest()
 
     def _take_in(self, dataset: Any) -> None:
+        check_flags(dataset.metadata, writing=False)
+        if self.dataset is not None and dataset.schema != self.dataset.schema:
+            self.index = None
         fragments = {segments.path_of(f.metadata): f for f in dataset.get_fragments()}
         if self.index is not None:
             self._update(self.index, fragments)

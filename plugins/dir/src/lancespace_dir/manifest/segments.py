@@ -21,7 +21,7 @@ class Segment:
     """Rows as they were read, and where each of them is in storage. Some may have been deleted since."""
 
     path: str
-    """The data file; unlike a fragment's number, it never means anything else."""
+    """The data files; unlike a fragment's number, they never mean anything else."""
     rows: pa.Table
     offsets: npt.NDArray[np.int64]
     """Each row's physical offset in the file."""
@@ -35,6 +35,11 @@ class Segment:
     def _columns(self) -> list[pa.Array]:
         """The columns of an entry, each in one piece, which is faster to look into."""
         return [self.rows.column(name).combine_chunks() for name in _COLUMNS]
+
+    def type_of(self, row: int) -> str:
+        """The type of one row."""
+        object_type: str = self._columns[1][row].as_py()
+        return object_type
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """The identifier and type of every row."""
@@ -66,9 +71,8 @@ def live_offsets(fragment: Any) -> npt.NDArray[np.int64]:
 
 
 def path_of(metadata: Any) -> str:
-    """The data file of a fragment; ours and Rust's manifests have one file per fragment."""
-    path: str = metadata.files[0].path
-    return path
+    """The data files of a fragment: usually one, and another for each time that columns were added."""
+    return " ".join(file.path for file in metadata.files)
 
 
 def _offsets(rows: pa.Table) -> npt.NDArray[np.int64]:

@@ -24,6 +24,7 @@ from lancespace_dir.manifest.schema import SCHEMA, STORAGE_VERSION, Entry, check
 
 if TYPE_CHECKING:
     from lancespace.storage import Storage
+    from lancespace_dir.manifest.drafts import Draft
     from lancespace_dir.manifest.reader import ManifestReader
     from lancespace_dir.manifest.segments import Segment
 
@@ -62,25 +63,35 @@ def tip_of(fragments: Mapping[str, Any]) -> str | None:
     return _newest(small) if small else None
 
 
-def plan(reader: ManifestReader, changes: Mapping[str, Entry | None]) -> Plan:
-    """Think out the commit of these changes on top of what the reader has seen."""
+def plan(reader: ManifestReader, draft: Draft) -> Plan:
+    """Think out the commit of a draft on top of what the reader has seen."""
     if reader.dataset is not None:
         check_flags(reader.metadata, writing=True)
     schema = SCHEMA if reader.dataset is None else reader.dataset.schema
     made = Plan(reader.dataset, dict(reader.fragments), schema, tip_of(reader.fragments))
-    old = reader.places(list(changes))
-    for object_id, (segment, row) in old.items():
+    old = reader.places([*draft.changes, *draft.origins.values()])
+    for object_id in draft.changes.keys() & old.keys():
+        segment, row = old[object_id]
         if segment.path != made.tip:
             made.deleted.setdefault(segment.path, []).append(int(segment.offsets[row]))
-        entry = changes[object_id]
-        if entry is not None:
-            made.added.append(_over(segment.rows.slice(row, 1), to_table([entry], schema)))
-    made.added.append(to_table([entry for id_, entry in changes.items() if entry and id_ not in old], schema))
+    made.added = _new_rows(draft, old, schema)
     if made.tip is not None:
-        made.kept = _rows_beside(reader.rows_of(made.tip), changes)
+        made.kept = _rows_beside(reader.rows_of(made.tip), draft.changes)
     elif made.fragments and _newest(made.fragments) not in made.deleted:
         _move_one_row(made)
     return made
+
+
+def _new_rows(draft: Draft, old: Mapping[str, tuple[Segment, int]], schema: pa.Schema) -> list[pa.Table]:
+    """The rows of new and changed entries; one that goes on from an old row keeps what only others know of it."""
+    fresh, changed = [], []
+    for object_id, entry in draft.changes.items():
+        place = old.get(draft.origins.get(object_id, object_id))
+        if entry is not None and place is not None:
+            changed.append(_over(place[0].rows.slice(place[1], 1), to_table([entry], schema)))
+        elif entry is not None:
+            fresh.append(entry)
+    return [*changed, to_table(fresh, schema)]
 
 
 def _rows_beside(rows: pa.Table, changes: Mapping[str, Entry | None]) -> pa.Table:
