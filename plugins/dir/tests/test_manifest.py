@@ -367,3 +367,12 @@ def test_all_ways_to_the_manifest_agree(
                 assert reader.load().children("", TABLE) == sorted(model)
                 assert all(manifest.get(object_id) is not None for object_id in model)
                 assert manifest.get("n99") is None
+
+
+def test_commits_do_without_a_place_for_the_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "not" / "there"))
+    manifest = Manifest(storage_at(tmp_path / "catalog"), commit_retries=20)
+
+    put(manifest, "a")
+
+    assert rows(tmp_path / "catalog").keys() == {"a"}
