@@ -121,7 +121,9 @@ def test_two_commits_from_one_version_exclude_each_other(tmp_path: Path):
         plans = []
         for manifest in (first, second):
             with manifest.reading() as reader:
-                plans.append(writer.plan(reader, {"new": Entry("new", TABLE, "somewhere")}))
+                draft = Draft(reader)
+                draft.put(Entry("new", TABLE, "somewhere"))
+                plans.append(writer.plan(reader, draft))
 
         written = [manifest._writer.write(plan) for manifest, plan in zip((first, second), plans, strict=True)]
         publish(first, plans[0], written[0])
