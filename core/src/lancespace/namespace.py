@@ -14,10 +14,12 @@ from lancespace.errors import is_failure, translate, translated
 from lancespace.methods import OperationMethods
 from lancespace.models import model
 from lancespace.operations import OPERATIONS, Operation, Payload
+from lancespace.registry import install_hint
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    import pyarrow as pa
     from typing_extensions import Self
 
     from lancespace.arrow import ArrowLike
@@ -72,6 +74,20 @@ class Namespace(OperationMethods):
     def namespaces(self, identifier: Identifier = ()) -> Iterator[str]:
         """All child namespaces of a namespace, page by page as they are consumed."""
         return self._walk(self.list_namespaces, identifier, "namespaces")
+
+    def sql(self, statement: str, parameters: Mapping[str, Any] | None = None) -> pa.RecordBatchReader:
+        """Run a query over the tables of this namespace and stream the result; see ``lancespace_sql.sql``.
+
+        Raises:
+            UnsupportedOperationError: If ``lancespace-sql`` is not installed; the message has the pip line.
+        """
+        try:
+            import lancespace_sql
+        except ModuleNotFoundError as error:
+            if error.name != "lancespace_sql":
+                raise
+            raise UnsupportedOperationError(f"SQL needs lancespace-sql: {install_hint('sql')}") from error
+        return lancespace_sql.sql(self, statement, parameters)
 
     def close(self) -> None:
         """Give back what the plugins hold; the namespace is not to be used afterwards."""

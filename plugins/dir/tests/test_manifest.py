@@ -307,7 +307,8 @@ def test_upkeep_indexes_large_manifests_and_look_ups_use_it(tmp_path: Path, monk
 
 
 def test_upkeep_runs_as_the_catalog_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(upkeep, "EVERY_VERSIONS", 8)
+    monkeypatch.setattr(upkeep, "EVERY_VERSIONS", 4)
+    monkeypatch.setattr(upkeep, "CLEAN_EVERY_ROUNDS", 2)
     monkeypatch.setattr(upkeep, "KEEP_VERSIONS", upkeep.KEEP_VERSIONS * 0)
     manifest = Manifest(storage_at(tmp_path), commit_retries=20)
     for number in range(24):

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 OPTIONS = OptionTable("file", ())
 
+STAGED_PREFIX = ".put-"
+"""Begins the names of files that are not in place yet; if the writer dies, one stays and means nothing."""
+
 
 class LocalStorage:
     """The storage plugin for the local file system; it needs no options and refuses any."""
@@ -49,7 +52,7 @@ class LocalStorage:
 
 def _link_into_place(target: Path, data: bytes) -> None:
     """Write beside the target, then give it its name as well, which fails if the name is taken."""
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".put-") as staged:
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=STAGED_PREFIX) as staged:
         staged.write(data)
         staged.flush()
         os.fsync(staged.fileno())

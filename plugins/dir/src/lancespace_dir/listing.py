@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from lance_namespace import InvalidInputError, UnsupportedOperationError
 
 from lancespace import identifiers
 from lancespace.storage import scheme_of
+from lancespace.storage.local import STAGED_PREFIX
 from lancespace_dir.root import TABLE_SUFFIX, new_location, root_location
 
 if TYPE_CHECKING:
@@ -22,15 +24,25 @@ DEREGISTERED = ".lance-deregistered"
 
 
 class Listing:
-    """The tables that the directory itself shows."""
+    """The tables that the directory itself shows.
 
-    def __init__(self, storage: Storage) -> None:
+    Beside a manifest, a directory that was reserved for one of its tables does not show by itself: that table exists as
+    long as the manifest says so, and what is left when its row is gone is no table. The mark tells. It names the catalog,
+    so that a directory which is copied to another one shows there.
+    """
+
+    def __init__(self, storage: Storage, *, beside_manifest: bool = False) -> None:
         self._storage = storage
+        catalog = hashlib.sha256(storage.location.encode()).hexdigest()[:32]
+        self._note = f"in the manifest of {catalog}".encode() if beside_manifest else b""
 
     def exists(self, name: str) -> bool:
         """Whether there is such a table directory, with something in it, that is not deregistered."""
-        contents = self._contents(self._path(root_location(name)))
-        return bool(contents) and not any(entry.endswith(f"/{DEREGISTERED}") for entry in contents)
+        location = root_location(name)
+        contents = {entry.rpartition("/")[2] for entry in self._contents(self._path(location))}
+        if not contents or DEREGISTERED in contents:
+            return False
+        return not (self._note and RESERVED in contents and self._is_of_manifest(location))
 
     def names(self, beside: Collection[str] = ()) -> Iterator[str]:
         """The names of all tables, sorted, without those that the caller knows."""
@@ -61,11 +73,7 @@ class Listing:
         Raises:
             FileExistsError: If it is marked already.
         """
-        self._storage.put_if_absent(self._path(location, RESERVED), b"")
-
-    def unreserve(self, location: str) -> None:
-        """Take the mark of a declaration away again."""
-        self._storage.delete_tree(self._path(location, RESERVED))
+        self._storage.put_if_absent(self._path(location, RESERVED), self._note)
 
     def hide(self, location: str) -> bool:
         """Mark a table directory as deregistered; False if it is marked already, as by somebody who was faster."""
@@ -122,15 +130,22 @@ class Listing:
                 self._storage.delete_tree(entry)
         self._storage.delete_tree(path)
 
+    def _is_of_manifest(self, location: str) -> bool:
+        try:
+            return bool(self._storage.filesystem.cat_file(self._path(location, RESERVED)) == self._note)
+        except FileNotFoundError:
+            return True  # It was there a moment ago: the table is being dropped.
+
     def _has_directories(self) -> bool:
         """Whether the store can rename a directory, rather than copy every object in it."""
         return scheme_of(self._storage.location) == "file"
 
     def _contents(self, path: str) -> list[str]:
         try:
-            return [str(entry) for entry in self._storage.filesystem.ls(path, detail=False)]
+            found = [str(entry) for entry in self._storage.filesystem.ls(path, detail=False)]
         except (FileNotFoundError, NotADirectoryError):
             return []
+        return [entry for entry in found if not entry.rpartition("/")[2].startswith(STAGED_PREFIX)]
 
     def _directories(self) -> list[str]:
         found = (entry.rstrip("/").rpartition("/")[2] for entry in self._contents(self._storage.path()))

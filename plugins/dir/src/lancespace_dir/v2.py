@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,7 +29,7 @@ class ManifestCatalog:
     def __init__(self, storage: Storage, *, commit_retries: int, with_upkeep: bool, with_v1: bool) -> None:
         self._root = storage.location
         self.with_v1 = with_v1
-        self._listing = Listing(storage)
+        self._listing = Listing(storage, beside_manifest=True)
         self.manifest = Manifest(storage, commit_retries=commit_retries, with_upkeep=with_upkeep)
 
     def create_namespace(self, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
@@ -84,12 +85,10 @@ class ManifestCatalog:
             raise table_exists(names)
         chosen = self._location_for(names) if location is None else root.relative(location, self._root)
         place = Place(chosen, properties)
-        if location is None and self._is_own(names, place):
-            self._reserve_and_enter(names, place)
-            return place
         self._enter(names, place)
         if location is None:
-            self._listing.reserve(place.location)
+            with suppress(FileExistsError):  # By pylance, which reserves first and then looks into the manifest.
+                self._listing.reserve(place.location)
         return place
 
     def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
@@ -114,15 +113,15 @@ class ManifestCatalog:
         return place
 
     def deregister(self, names: Names) -> Place:
-        """Take the row out, then hide the directory that shows the table by itself.
+        """Take the row out, then hide the directory from V1 readers.
 
-        Until the second step everybody still sees the table, so that a crash in between leaves it where it was.
+        A directory that shows the table by itself is the last to go, so that a crash in between leaves the table there.
         """
         place, has_row = self._find(names)
-        was_hidden = self._is_own(names, place) and self._listing.is_hidden(place.location)
+        shows_itself = self._is_own(names, place) and self._listing.exists(names[0])
         if has_row:
             place = self.manifest.mutate(lambda draft: changes.take_out_table(draft, names))
-        if self._is_own(names, place) and not self._listing.hide(place.location) and not was_hidden:
+        if self._is_own(names, place) and not self._listing.hide(place.location) and shows_itself:
             raise no_table(names)  # Somebody else was faster.
         return place
 
@@ -154,16 +153,16 @@ class ManifestCatalog:
             place, has_row = self._find(names)
         except TableNotFoundError:
             place, has_row = self._deregistered_v1(names), False
-        was_occupied = self._is_own(names, place) and self._listing.is_occupied(place.location)
+        is_own = self._is_own(names, place)
+        is_decisive = not has_row or (is_own and self._listing.exists(names[0]))
+        is_there = self._listing.is_occupied(place.location)
         if has_row:
             place = self.manifest.mutate(lambda draft: changes.take_out_table(draft, names))
-        if not self._is_own(names, place):
-            self._listing.delete(place.location)
-            return place
         try:
-            self._listing.delete(self._listing.withdraw(place.location))
+            if is_there:
+                self._listing.delete(self._listing.withdraw(place.location) if is_own else place.location)
         except FileNotFoundError as error:
-            if was_occupied:
+            if is_decisive:
                 raise no_table(names) from error  # Somebody else was faster.
         return place
 
@@ -191,19 +190,6 @@ class ManifestCatalog:
 
     def _enter(self, names: Names, place: Place, *, overwrite: bool = False) -> None:
         self.manifest.mutate(lambda draft: changes.enter_table(draft, names, place, overwrite=overwrite))
-
-    def _reserve_and_enter(self, names: Names, place: Place) -> None:
-        """Reserve the directory first, which excludes whoever does not look into the manifest before."""
-        self._need_free(names)
-        try:
-            self._listing.reserve(place.location)
-        except FileExistsError as error:
-            raise table_exists(names) from error
-        try:
-            self._enter(names, place)
-        except BaseException:
-            self._listing.unreserve(place.location)
-            raise
 
     def _need_free(self, names: Names) -> None:
         """Find out early that a name is taken, before anything is touched; the commit finds out for certain."""

@@ -22,8 +22,10 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from lancespace.storage import Storage
 
-LONGEST_TURN = 0.03
+LONGEST_TURN = 0.1
 """Seconds after which a turn ends although more commits are coming."""
+MOST_COMMITS = 20
+"""Commits after which it ends."""
 IDLE = 0.002
 """Seconds that a turn waits for another commit."""
 
@@ -41,6 +43,7 @@ class Turns:
             self._path = Path(tempfile.gettempdir()) / f"lancespace-{os.getuid()}-{digest}-{purpose}.lock"
         self._file: IO[bytes] | None = None
         self._since = 0.0
+        self._commits = 0
         self._is_used = False
         self._rests_since = 0.0
         self._watcher: threading.Thread | None = None
@@ -86,7 +89,7 @@ class Turns:
             return
         fcntl.flock(file, fcntl.LOCK_EX)
         with self._state:
-            self._file, self._since = file, time.monotonic()
+            self._file, self._since, self._commits = file, time.monotonic(), 0
             if self._watcher is None:
                 self._watcher = threading.Thread(target=self._watch, name="lancespace-turns", daemon=True)
                 self._watcher.start()
@@ -95,7 +98,8 @@ class Turns:
     def _rest(self) -> None:
         with self._state:
             self._is_used, self._rests_since = False, time.monotonic()
-            if self._rests_since - self._since >= LONGEST_TURN:
+            self._commits += 1
+            if self._commits >= MOST_COMMITS or self._rests_since - self._since >= LONGEST_TURN:
                 self._end()
 
     def _watch(self) -> None:

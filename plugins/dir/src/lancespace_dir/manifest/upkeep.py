@@ -26,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 EVERY_VERSIONS = 64
 """Whoever commits a version that is a multiple of this does a round."""
+CLEAN_EVERY_ROUNDS = 8
+"""Old versions are deleted in one of so many rounds: finding out what they alone need reads them all."""
 MERGE_WIDTH = 16
 """So many fragments of one size class become one of the next."""
 LARGEST_MERGED = 16 * 16 * TIP_ROWS
@@ -47,7 +49,7 @@ class Upkeep:
     def consider(self, version: int) -> None:
         """Start a round if this version calls for one and none is under way."""
         if version % EVERY_VERSIONS == 0 and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(target=self._round, name="lancespace-upkeep")
+            self._thread = threading.Thread(target=self._round, args=(version,), name="lancespace-upkeep")
             self._thread.start()
 
     def close(self) -> None:
@@ -55,20 +57,21 @@ class Upkeep:
         if self._thread is not None:
             self._thread.join()
 
-    def run(self) -> None:
-        """One round."""
+    def run(self, version: int) -> None:
+        """One round, called for by a version."""
         dataset = self._latest()
         while (merged := merge(dataset)) is not None:
             dataset = merged
         update_index(dataset)
-        self._latest().cleanup_old_versions(KEEP_VERSIONS, error_if_tagged_old_versions=False)
+        if version % (EVERY_VERSIONS * CLEAN_EVERY_ROUNDS) == 0:
+            self._latest().cleanup_old_versions(KEEP_VERSIONS, error_if_tagged_old_versions=False)
 
-    def _round(self) -> None:
+    def _round(self, version: int) -> None:
         with self._turns.if_free() as is_free:
             if not is_free:
                 return
             try:
-                self.run()
+                self.run(version)
             except Exception:  # noqa: BLE001 - the catalog is as good without it, and the next round tries again
                 _log.info("Upkeep of the catalog's manifest was not finished", exc_info=True)
 
