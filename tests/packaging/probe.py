@@ -24,6 +24,8 @@ def probe(action: str, backend: str, properties: dict[str, str]) -> dict[str, An
 
     try:
         namespace = connect(backend, properties)
+        if action == "sql":
+            namespace.sql("SELECT 1").read_all()
     except LanceNamespaceError as error:
         return {"error": str(error)}
     if action == "list":

@@ -37,7 +37,7 @@ CLOUDS = {
         "storage.oss_access_key_secret": "secret",
     },
 }
-CONNECTIONS = {extra: ("dir", properties) for extra, properties in CLOUDS.items()}
+CONNECTIONS = {extra: ("dir", properties) for extra, properties in CLOUDS.items()} | {"sql": ("memory", {})}
 
 
 class Environment(NamedTuple):
@@ -121,12 +121,16 @@ def test_a_missing_cloud_is_answered_with_its_pip_line(bare: Environment, extra:
     }
 
 
+def test_missing_sql_is_answered_with_its_pip_line(bare: Environment):
+    assert bare.probe("sql", "memory", {}) == {"error": 'SQL needs lancespace-sql: pip install "lancespace[sql]"'}
+
+
 @pytest.mark.parametrize("extra", AVAILABLE)
 def test_extra_alone_connects(extra: str, wheels: Path, tmp_path: Path):
     environment = install(f"lancespace[{extra}]", tmp_path, wheels)
     backend, properties = CONNECTIONS[extra]
 
-    answer = environment.probe("connect", backend, properties)
+    answer = environment.probe("sql" if extra == "sql" else "connect", backend, properties)
 
     assert environment.ours() == {"lancespace", "lancespace-core", "lancespace-dir", f"lancespace-{extra}"}
     assert "error" not in answer

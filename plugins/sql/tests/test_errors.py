@@ -27,6 +27,7 @@ from lancespace_sql import sql
             r"'sales\.order'.* Did you mean \"sales\"\.\"orders\"\?$",
         ),
         ("SELECT * FROM evnets", TableNotFoundError, r"'evnets'.* Did you mean \"events\"\?$"),
+        ('SELECT * FROM sales."ORDERS"', TableNotFoundError, r"Did you mean \"sales\"\.\"orders\"\?$"),
         ("SELECT * FROM sales.eu.oders", TableNotFoundError, r"Did you mean \"sales\.eu\"\.\"orders\"\?$"),
         ("SELECT * FROM slaes.orders", LanceNamespaceError, r"Did you mean \"sales\"\.\"orders\"\?$"),
         ("SELECT * FROM sales.eur.orders", LanceNamespaceError, r"Did you mean \"sales\.eu\"\.\"orders\"\?$"),

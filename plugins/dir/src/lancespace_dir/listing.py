@@ -26,9 +26,9 @@ DEREGISTERED = ".lance-deregistered"
 class Listing:
     """The tables that the directory itself shows.
 
-    Beside a manifest, a directory that was reserved for one of its tables does not show by itself: that table exists as
-    long as the manifest says so, and what is left when its row is gone is no table. The mark tells. It names the catalog,
-    so that a directory which is copied to another one shows there.
+    Beside a manifest, a directory that was reserved for one of its tables does not show by itself: that table exists
+    as long as the manifest says so, and what is left when its row is gone is no table. The mark tells. It names the
+    catalog, so that a directory which is copied to another one shows there.
     """
 
     def __init__(self, storage: Storage, *, beside_manifest: bool = False) -> None:
@@ -118,7 +118,7 @@ class Listing:
         if not self._has_directories():
             self.hide(location)
             return location
-        withdrawn = new_location(location)
+        withdrawn = new_location(location.removesuffix(TABLE_SUFFIX))
         self.move(location, withdrawn)
         return withdrawn
 

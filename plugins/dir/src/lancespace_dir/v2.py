@@ -87,8 +87,7 @@ class ManifestCatalog:
         place = Place(chosen, properties)
         self._enter(names, place)
         if location is None:
-            with suppress(FileExistsError):  # By pylance, which reserves first and then looks into the manifest.
-                self._listing.reserve(place.location)
+            self._mark_as_reserved(place.location)
         return place
 
     def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
@@ -190,6 +189,15 @@ class ManifestCatalog:
 
     def _enter(self, names: Names, place: Place, *, overwrite: bool = False) -> None:
         self.manifest.mutate(lambda draft: changes.enter_table(draft, names, place, overwrite=overwrite))
+
+    def _mark_as_reserved(self, location: str) -> None:
+        """Show V1 readers that the name is taken; the row counts.
+
+        pylance may have put its mark there, which comes too late for a row. The directory may be gone with a table of the
+        same name that is being dropped.
+        """
+        with suppress(FileExistsError, FileNotFoundError):
+            self._listing.reserve(location)
 
     def _need_free(self, names: Names) -> None:
         """Find out early that a name is taken, before anything is touched; the commit finds out for certain."""
