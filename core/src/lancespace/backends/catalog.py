@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lance_namespace import (
     DeclareTableRequest,
@@ -51,6 +51,9 @@ _STILL_WRITTEN_TO = (errno.ENOTEMPTY, errno.EISDIR)
 
 class CatalogOperations(TableAccess):
     """Existence, dropping, registering, renaming and recursive listing, by way of the basic operations."""
+
+    cascades_itself: ClassVar[bool] = False
+    """Whether the backend's own ``drop_namespace`` does Cascade, in one step; otherwise this class empties it first."""
 
     if TYPE_CHECKING:
         connection: Connection
@@ -125,7 +128,7 @@ class CatalogOperations(TableAccess):
         """With the behavior Cascade, drop the contents first, leaves before branches, so that a repeat can go on."""
         behavior = choose("behavior", request.behavior, DROP_BEHAVIORS)
         choose("mode", request.mode, DROP_MODES)
-        if behavior == "Cascade" and request.id and self._has_namespace(request.id):
+        if behavior == "Cascade" and not self.cascades_itself and request.id and self._has_namespace(request.id):
             self._drop_contents(request.id)
         return (yield)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import tempfile
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,8 +40,13 @@ class LocalStorage:
 
     @hookimpl
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Create the file with its content or not at all, also if the process dies in between."""
+        """Create the file with its content or not at all, also if the process dies in between.
+
+        If its directory is not there yet, that appears together with the file: nobody sees it empty.
+        """
         target = Path(path)
+        if not target.parent.exists() and _move_into_place(target, data):
+            return True
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             if data:
@@ -50,9 +58,25 @@ class LocalStorage:
         return True
 
 
+def _move_into_place(target: Path, data: bytes) -> bool:
+    """Make the directory and the file in it elsewhere, then give the directory its name, unless that was taken."""
+    target.parent.parent.mkdir(parents=True, exist_ok=True)
+    staged = target.parent.parent / f".put-{uuid.uuid4().hex}"
+    staged.mkdir()
+    (staged / target.name).write_bytes(data)
+    try:
+        staged.rename(target.parent)
+    except OSError as error:
+        shutil.rmtree(staged)
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
+            raise
+        return False
+    return True
+
+
 def _link_into_place(target: Path, data: bytes) -> None:
     """Write beside the target, then give it its name as well, which fails if the name is taken."""
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=STAGED_PREFIX) as staged:
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".put-") as staged:
         staged.write(data)
         staged.flush()
         os.fsync(staged.fileno())

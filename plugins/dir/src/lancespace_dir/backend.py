@@ -55,6 +55,7 @@ class DirectoryBackend(TableBackend):
     """Answers the operations; what differs between V1, V2 and compatibility mode is in its catalog."""
 
     properties = PROPERTIES
+    cascades_itself = True
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)

@@ -193,8 +193,8 @@ class ManifestCatalog:
     def _mark_as_reserved(self, location: str) -> None:
         """Show V1 readers that the name is taken; the row counts.
 
-        pylance may have put its mark there, which comes too late for a row. The directory may be gone with a table of the
-        same name that is being dropped.
+        pylance may have put its mark there, which comes too late for a row. The directory may be gone with a table of
+        the same name that is being dropped.
         """
         with suppress(FileExistsError, FileNotFoundError):
             self._listing.reserve(location)
