@@ -12,6 +12,8 @@ class Directory:
     """A table directory that is in storage."""
 
     is_created: bool
+    is_of_manifest: bool
+    """Whether ours reserved it for a table of the manifest; beside a manifest, it does not show a table by itself."""
     is_hidden: bool = False
 
 
@@ -32,7 +34,7 @@ class Model:
     def place(self, who: str, names: Id) -> str | None:
         """The location under which an implementation shows a table."""
         own = f"{names[0]}.lance"
-        shown = own if len(names) == 1 and self.is_shown(own) else None
+        shown = own if len(names) == 1 and self.is_shown(who, own) else None
         if who != OURS and len(names) == 1:
             return shown
         return self.tables.get(names, shown)
@@ -49,10 +51,12 @@ class Model:
         """The directories that no row leads to."""
         return sorted(set(self.directories) - set(self.tables.values()))
 
-    def is_shown(self, location: str) -> bool:
+    def is_shown(self, who: str, location: str) -> bool:
         """Whether a directory shows a table by itself."""
         directory = self.directories.get(location)
-        return directory is not None and location.endswith(".lance") and not directory.is_hidden
+        if directory is None or not location.endswith(".lance") or directory.is_hidden:
+            return False
+        return who != OURS or not directory.is_of_manifest
 
     def is_held(self, names: Id) -> bool:
         """Whether the directory of a root table's name holds one that the manifest does not have under this name."""
@@ -84,9 +88,9 @@ class Model:
             return "TableAlreadyExists"
         return OK if self.has(names[:-1]) or who != OURS else "NamespaceNotFound"
 
-    def declare(self, names: Id, location: str) -> None:
+    def declare(self, who: str, names: Id, location: str) -> None:
         self.tables[names] = location
-        self.directories.setdefault(location, Directory(is_created=False))
+        self.directories.setdefault(location, Directory(is_created=False, is_of_manifest=who == OURS))
 
     def may_create(self, who: str, names: Id) -> str:
         """The outcome of a create: a table that is only declared can be created."""
@@ -97,8 +101,8 @@ class Model:
 
     def create(self, who: str, names: Id, location: str) -> None:
         if who != OURS or self.place(OURS, names) is None:
-            self.tables[names] = location  # Ours leaves a table that only its directory declares to V1.
-        self.directories.setdefault(location, Directory(is_created=False)).is_created = True
+            self.declare(who, names, location)  # Ours leaves a table that only its directory declares to V1.
+        self.directories[location].is_created = True
 
     def register(self, who: str, names: Id, location: str) -> str:
         """The outcome of a register, and its effect."""
@@ -126,9 +130,7 @@ class Model:
 
     def drop(self, who: str, names: Id) -> str:
         """Ours also drops V1 tables, deregistered ones among them; pylance knows only rows."""
-        location = self.tables.get(names)
-        if location is None and who == OURS and len(names) == 1 and f"{names[0]}.lance" in self.directories:
-            location = f"{names[0]}.lance"
+        location = self.tables.get(names) or (self._v1(names) if who == OURS else None)
         if location is None:
             return self._missing(who, names)
         self.tables.pop(names, None)
@@ -149,6 +151,12 @@ class Model:
         if location in self.directories and location in {f"{names[0]}.lance", f"{target[0]}.lance"}:
             self.directories[location].is_hidden = target != (location.removesuffix(".lance"),)
         return OK
+
+    def _v1(self, names: Id) -> str | None:
+        """The directory of a root table that is shown or deregistered, if there is one."""
+        own = f"{names[0]}.lance"
+        is_hidden = own in self.directories and self.directories[own].is_hidden
+        return own if len(names) == 1 and (is_hidden or self.is_shown(OURS, own)) else None
 
     def _missing(self, who: str, names: Id) -> str:
         return "TableNotFound" if self.has(names[:-1]) or who != OURS else "NamespaceNotFound"

@@ -62,7 +62,7 @@ class Process:
 
 
 def together(function: Callable[..., Any], arguments: Sequence[tuple[object, ...]]) -> list[Any]:
-    """Run a function in several processes at once, which start it at the same moment: it gets a barrier before the rest."""
+    """Run a function in several processes at once; it is given a barrier to start at the same moment, and the rest."""
     barrier = _CONTEXT.Barrier(len(arguments))
     processes = [Process(function, barrier, *given) for given in arguments]
     return [process.result() for process in processes]

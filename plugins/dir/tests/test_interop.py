@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import lance
@@ -158,6 +159,32 @@ def test_ours_shows_what_pylance_deregistered_as_long_as_its_directory_is_in_sig
     assert not ours.has_table(("t",))
 
 
+def test_what_pylance_deregistered_of_ours_is_gone_for_ours(tmp_path: Path):
+    """Its directory was reserved for a row, and without that row it is no table; pylance looks only at the directory."""
+    ours, pylance = Client(OURS, tmp_path), Client(PYLANCE, tmp_path)
+    ours.create_table(("t",))
+
+    pylance.deregister(("t",))
+
+    assert pylance.has_table(("t",))
+    assert not ours.has_table(("t",))
+    assert ours.tables() == []
+    ours.register(("t",), "t.lance")
+    assert ours.has_table(("t",))
+
+
+def test_a_table_directory_that_is_copied_to_another_catalog_shows_there(tmp_path: Path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    ours = Client(OURS, here)
+    ours.create_table(("t",))
+    Client(OURS, there).create_namespace(("a",))
+
+    shutil.copytree(here / "t.lance", there / "t.lance")
+
+    for who in (OURS, PYLANCE):
+        assert Client(who, there).tables() == ["t"]
+
+
 def test_what_pylance_entered_in_a_namespace_that_is_not_there_can_be_taken_out(tmp_path: Path):
     ours, pylance = Client(OURS, tmp_path), Client(PYLANCE, tmp_path)
     pylance.create_table(("nowhere", "t"))
@@ -241,10 +268,10 @@ def test_an_unknown_reader_flag_refuses_everything(tmp_path: Path, *, is_connect
         client = Client(OURS, tmp_path)
 
     for call in (
-        lambda: client.namespaces(),
+        client.namespaces,
         lambda: client.describe_namespace(("a",)),
         lambda: client.describe(("t",)),
-        lambda: client.tables(),
+        client.tables,
         lambda: client.create_namespace(("b",)),
         lambda: client.create_table(("t",)),
     ):

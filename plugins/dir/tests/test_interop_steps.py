@@ -59,7 +59,7 @@ class BothImplementations(RuleBasedStateMachine):
         expected = self.model.may_declare(who, names)
         self._expect(expected, lambda: self.clients[who].declare(names))
         if expected == OK:
-            self.model.declare(names, self._place_of(names))
+            self.model.declare(who, names, self._place_of(names))
 
     @rule(who=WHO, names=TABLE)
     def create_table(self, who: str, names: Id) -> None:
@@ -83,7 +83,7 @@ class BothImplementations(RuleBasedStateMachine):
     @rule(who=WHO, names=TABLE, data=DATA)
     def register(self, who: str, names: Id, data: st.DataObject) -> None:
         location = data.draw(st.sampled_from(self.model.unnamed()))
-        if self.model.is_shown(location):
+        if self.model.is_shown(PYLANCE, location):
             names = (location.removesuffix(".lance"),)
         self._expect(self.model.register(who, names, location), lambda: self.clients[who].register(names, location))
 
