@@ -1,82 +1,84 @@
-"""A process that dies at its n-th write, wherever that is."""
+"""A process that is killed at its n-th write to storage."""
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import lance
 import lance.fragment
-from fsspec.implementations.local import LocalFileSystem
 
 from lancespace_dir.manifest import writer
-from plugins.dir.tests.support import OURS, Client, Id
+from plugins.dir.tests.processes import Process
+from plugins.dir.tests.support import OURS, Client, outcome
 
-WRITES: tuple[tuple[Any, str], ...] = (
+_LANCE_WRITES = (
     (lance.fragment, "write_fragments"),
     (writer, "write_fragments"),
     (lance.LanceDataset, "commit"),
-    (LocalFileSystem, "rm"),
-    (LocalFileSystem, "rm_file"),
-    (Path, "touch"),
-    (Path, "mkdir"),
-    (Path, "rename"),
-    (os, "link"),
-    (os, "unlink"),
-    (os, "rmdir"),
+    (lance.fragment.LanceFragment, "delete_rows"),
 )
-"""All that changes storage; each is a moment before it and one after it."""
-
-OPERATIONS: dict[str, Callable[[Client], object]] = {
-    "create namespace": lambda client: client.create_namespace(("new",)),
-    "create nested namespace": lambda client: client.create_namespace(("ns", "new")),
-    "drop namespace": lambda client: client.drop_namespace(("empty",)),
-    "cascade": lambda client: client.drop_namespace(("ns",), behavior="Cascade"),
-    "declare": lambda client: client.declare(("ns", "d")),
-    "declare in root": lambda client: client.declare(("d",)),
-    "create table": lambda client: client.create_table(("ns", "c")),
-    "create table in root": lambda client: client.create_table(("c",)),
-    "register": lambda client: client.register(("ns", "s"), "stray"),
-    "deregister": lambda client: client.deregister(("ns", "t")),
-    "deregister in root": lambda client: client.deregister(("r",)),
-    "rename": lambda client: client.rename(("ns", "t"), ("renamed",)),
-    "rename in root": lambda client: client.rename(("r",), ("renamed",)),
-    "rename out of root": lambda client: client.rename(("r",), ("ns", "r")),
-    "drop table": lambda client: client.drop(("ns", "t")),
-    "drop table in root": lambda client: client.drop(("r",)),
-}
+_FILE_WRITES = ("link", "mkdir", "remove", "rename", "rmdir", "unlink")
 
 
-def die_at(moment: int, root: Path, properties: dict[str, str], operation: str) -> int:
-    """Do an operation, and be killed at its n-th moment; the number of moments if it ends before that."""
+def crashes(
+    root: Path, properties: dict[str, str], operation: str, arguments: tuple[Any, ...], options: dict[str, str]
+) -> Iterator[int]:
+    """Run an operation again and again, killed a little later each time, until it gets through.
+
+    Yields the number of the moment after each crash; the caller looks at the catalog, and puts it back as it was.
+    """
+    for moment in count(1):
+        process = Process(_run, moment, root, properties, operation, arguments, options)
+        try:
+            assert process.result() == "ok"
+        except EOFError:
+            yield moment
+        else:
+            return
+
+
+def _run(
+    moment: int,
+    root: Path,
+    properties: dict[str, str],
+    operation: str,
+    arguments: tuple[Any, ...],
+    options: dict[str, str],
+) -> str:
     client = Client(OURS, root, **properties)
-    client.all_tables()
-    passed = 0
+    _Killer(moment).install()
+    return outcome(lambda: getattr(client, operation)(*arguments, **options))
 
-    def pass_by() -> None:
-        nonlocal passed
-        passed += 1
-        if passed == moment:
-            os.kill(os.getpid(), signal.SIGKILL)
 
-    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            pass_by()
-            answer = function(*arguments, **options)
-            pass_by()
+class _Killer:
+    """Kills its own process before or after a write, as a power failure would."""
+
+    def __init__(self, moment: int) -> None:
+        self._left = moment
+
+    def install(self) -> None:
+        for owner, name in _LANCE_WRITES:
+            setattr(owner, name, self._around(getattr(owner, name)))
+        for name in _FILE_WRITES:
+            setattr(os, name, self._around(getattr(os, name)))
+
+    def _around(self, write: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(write)
+        def killing(*arguments: Any, **options: Any) -> Any:
+            self._tick()
+            answer = write(*arguments, **options)
+            self._tick()
             return answer
 
-        return call
+        return killing
 
-    for owner, name in WRITES:
-        setattr(owner, name, watched(getattr(owner, name)))
-    OPERATIONS[operation](client)
-    return passed
-
-
-def names_of(operation: str) -> Id:
-    """The table that an operation creates, if it does."""
-    return {"create table": ("ns", "c"), "create table in root": ("c",)}.get(operation, ())
+    def _tick(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)

@@ -58,7 +58,8 @@ def connect(who: str, root: Path, **properties: str) -> LanceNamespace:
     """A new client of one of the implementations."""
     if who == OURS:
         return lancespace.connect("dir", {"root": str(root), **properties})
-    return lance.namespace.DirectoryNamespace(root=str(root), **properties)
+    theirs: LanceNamespace = lance.namespace.DirectoryNamespace(root=str(root), **properties)
+    return theirs
 
 
 class Client:

@@ -1,104 +1,165 @@
-"""Killed at any moment of any operation: the catalog is readable by both implementations, and a repeat finishes it."""
+"""A process that is killed at any of its writes: the operation has happened or not, and a repeat gets through."""
 
 from __future__ import annotations
 
-import itertools
 import shutil
-import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plugins.dir.tests.crashing import OPERATIONS, die_at, names_of
-from plugins.dir.tests.processes import Process
-from plugins.dir.tests.support import COMPATIBILITY, OK, OURS, PYLANCE, V1_ONLY, V2_ONLY, Client, outcome, write_table
+from lancespace_dir.manifest.schema import NAMESPACE, Entry
+from plugins.dir.tests.crashing import crashes
+from plugins.dir.tests.support import (
+    MODES,
+    OK,
+    OURS,
+    PYLANCE,
+    V1_ONLY,
+    Client,
+    Id,
+    manifest_of,
+    outcome,
+    rows,
+    write_table,
+)
 
-ROOT_ONLY = [name for name in OPERATIONS if name.endswith("in root")]
-CASES = [
-    *(("compatibility", COMPATIBILITY, name) for name in OPERATIONS),
-    *(("V2", V2_ONLY, name) for name in OPERATIONS),
-    *(("V1", V1_ONLY, name) for name in ROOT_ONLY),
-]
-MOST_MOMENTS = 200
+Seen = dict[str, object]
 
-State = dict[str, Any]
-
-
-def prepare(root: Path, properties: dict[str, str]) -> None:
-    """A catalog with something of everything."""
-    client = Client(OURS, root, **properties)
-    client.create_table(("r",))
-    client.create_table(("other",))
-    if properties != V1_ONLY:
-        for names in (("ns",), ("ns", "sub"), ("empty",)):
-            client.create_namespace(names)
-        client.create_table(("ns", "t"))
-        client.create_table(("ns", "sub", "deep"))
-    write_table(root, "stray")
+FILLER = 300
+"""So many rows make the manifest one of several fragments, in which rows are deleted rather than rewritten."""
 
 
-def state(root: Path, properties: dict[str, str], who: str = OURS) -> State:
-    """All that a client that connects now can see."""
+@dataclass(frozen=True)
+class Case:
+    """An operation that changes the catalog, and the error with which a repeat says that it has happened."""
+
+    mode: str
+    operation: str
+    arguments: tuple[Any, ...]
+    repeated: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        names = "-".join(".".join(argument) for argument in self.arguments if isinstance(argument, tuple))
+        return "-".join((self.mode, self.operation, names, *self.options.values()))
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return MODES[self.mode]
+
+    def run(self, client: Client) -> str:
+        return outcome(lambda: getattr(client, self.operation)(*self.arguments, **self.options))
+
+
+def cases() -> Iterator[Case]:
+    for mode in ("V2", "compatibility"):
+        yield Case(mode, "create_namespace", (("new",),), "NamespaceAlreadyExists")
+        yield Case(mode, "drop_namespace", (("a", "b"),), "NamespaceNotFound")
+        yield Case(mode, "drop_namespace", (("full",),), "NamespaceNotFound", {"behavior": "Cascade"})
+        yield from table_cases(mode, ("a",))
+    yield from table_cases("compatibility", ())
+    yield from table_cases("V1", ())
+    for operation in ("drop", "deregister"):
+        yield Case("compatibility", operation, (("v",),), "TableNotFound")
+    yield Case("compatibility", "rename", (("v",), ("w",)), "TableNotFound")
+    yield Case("compatibility", "rename", (("v",), ("a", "w")), "TableNotFound")
+    yield Case("compatibility", "rename", (("a", "t"), ("w",)), "TableNotFound")
+
+
+def table_cases(mode: str, parent: Id) -> Iterator[Case]:
+    new, table, hidden = (*parent, "new"), (*parent, "t"), (*parent, "h")
+    yield Case(mode, "declare", (new,), "TableAlreadyExists")
+    yield Case(mode, "create_table", (new,), "TableAlreadyExists")
+    yield Case(mode, "register", (hidden, "h.lance"), "TableAlreadyExists")
+    yield Case(mode, "deregister", (table,), "TableNotFound")
+    yield Case(mode, "rename", (table, new), "TableNotFound")
+    yield Case(mode, "drop", (table,), "TableNotFound")
+
+
+def build(root: Path, mode: str) -> None:
+    """A catalog in which every case can be run."""
+    write_table(root, "h.lance")
+    Client(OURS, root, **V1_ONLY).deregister(("h",))
+    if mode == "V1":
+        write_table(root, "t.lance")
+        return
+    client = Client(OURS, root, **MODES[mode])
+    entries = [Entry(f"filler{number}", NAMESPACE) for number in range(FILLER)]
+    for names in (("a",), ("a", "b"), ("full",), ("full", "x")):
+        client.create_namespace(names)
+    for table in (("t",), ("a", "t"), ("full", "t")):
+        client.create_table(table)
+    client.declare(("full", "x", "u"))
+    if mode == "V2":
+        manifest_of(client).mutate(lambda draft: [draft.put(entry) for entry in entries])
+    else:
+        write_table(root, "v.lance")
+
+
+def look(who: str, root: Path, properties: dict[str, str]) -> Seen:
+    """All that a new client sees, but for where it is."""
     client = Client(who, root, **properties)
-    seen: State = {}
-
-    def look(names: tuple[str, ...]) -> None:
-        for table in client.tables(names):
-            seen[".".join((*names, table))] = "declared" if client.is_only_declared((*names, table)) else "table"
-        for child in client.namespaces(names):
-            seen[".".join((*names, child))] = "namespace"
-            look((*names, child))
-
-    look(())
+    seen: Seen = {}
+    parents: list[Id] = [()]
+    while parents:
+        parent = parents.pop()
+        children = [name for name in client.namespaces(parent) if not name.startswith("filler")]
+        for name in sorted(children):
+            seen[".".join((*parent, name))] = client.describe_namespace((*parent, name))
+            parents.append((*parent, name))
+        for name in sorted(client.tables(parent)):
+            table = (*parent, name)
+            assert client.has_table(table)
+            seen[".".join(table)] = "declared" if client.is_only_declared(table) else "created"
+    client.close()
     return seen
 
 
-@pytest.mark.parametrize(
-    ("mode", "properties", "operation"), CASES, ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_killed_at_every_write(tmp_path: Path, mode: str, properties: dict[str, str], operation: str):  # noqa: ARG001
-    start = tmp_path / "start"
-    prepare(start, properties)
-    before = state(start, properties)
-    clean = tmp_path / "clean"
-    shutil.copytree(start, clean)
-    moments = Process(die_at, 0, clean, properties, operation).result()
-    after = state(clean, properties)
-    assert before != after
-    assert 2 <= moments <= MOST_MOMENTS
-
-    for moment in range(1, moments + 1):
-        root = tmp_path / "crashed"
-        shutil.copytree(start, root)
-        assert Process(die_at, moment, root, properties, operation).exit_code() == -signal.SIGKILL
-
-        found = state(root, properties)
-        assert found in allowed(before, after, operation), (moment, found)
-        assert state(root, properties, PYLANCE).items() >= seen_by_pylance(found).items(), moment
-        repeated = outcome(lambda: OPERATIONS[operation](Client(OURS, root, **properties)))  # noqa: B023 - called at once
-        assert repeated == OK or found == after, (moment, repeated)
-        assert state(root, properties) == after, (moment, repeated)
-        shutil.rmtree(root)
+def put_back(template: Path, root: Path) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(template, root)
 
 
-def allowed(before: State, after: State, operation: str) -> list[State]:
-    """Wholly or not at all; a create may have got as far as declaring the table, and can be repeated."""
-    created = ".".join(names_of(operation))
-    return [before, after, *([{**before, created: "declared"}] if created else [])]
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
+    """For every mode a copy of a catalog, and the root to put it back to: a catalog knows its root."""
+    made = {}
+    for mode in MODES:
+        folder = tmp_path_factory.mktemp(mode)
+        (folder / "root").mkdir()
+        build(folder / "root", mode)
+        shutil.copytree(folder / "root", folder / "template")
+        made[mode] = folder / "template", folder / "root"
+    return made
 
 
-def seen_by_pylance(found: State) -> State:
-    """What pylance has to find too. In the root it looks at directories only, whatever the manifest says of them."""
-    return {name: kind for name, kind in found.items() if "." in name or kind == "namespace"}
+@pytest.mark.parametrize("case", list(cases()), ids=str)
+def test_killed_at_every_write(case: Case, templates: dict[str, tuple[Path, Path]]):
+    template, root = templates[case.mode]
+    put_back(template, root)
+    before = {who: look(who, root, case.properties) for who in (OURS, PYLANCE)}
+    assert case.run(Client(OURS, root, **case.properties)) == OK
+    after = {who: look(who, root, case.properties) for who in (OURS, PYLANCE)}
+    assert before[OURS] != after[OURS]
 
+    put_back(template, root)
+    moments = 0
+    for moments in crashes(root, case.properties, case.operation, case.arguments, case.options):
+        found = {who: look(who, root, case.properties) for who in (OURS, PYLANCE)}
+        for who in (OURS, PYLANCE):
+            allowed = [before[who], after[who]]
+            if case.operation == "create_table":
+                allowed.append({**before[who], ".".join(case.arguments[0]): "declared"})
+            assert found[who] in allowed, (moments, who)
+        has_happened = found[OURS] == after[OURS]
+        assert case.run(Client(OURS, root, **case.properties)) == (case.repeated if has_happened else OK), moments
+        assert look(OURS, root, case.properties) == after[OURS], moments
+        look(PYLANCE, root, case.properties)
+        rows(root)
+        put_back(template, root)
 
-def test_a_process_that_is_not_killed_says_so(tmp_path: Path):
-    prepare(tmp_path, COMPATIBILITY)
-
-    codes = itertools.chain(
-        [Process(die_at, 1, tmp_path, COMPATIBILITY, "create namespace").exit_code()],
-        [Process(die_at, 10_000, tmp_path, COMPATIBILITY, "create namespace").exit_code()],
-    )
-
-    assert list(codes) == [-signal.SIGKILL, 0]
+    assert moments > 0
+    assert look(OURS, root, case.properties) == after[OURS]

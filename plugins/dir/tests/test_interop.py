@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import lance
@@ -10,6 +11,7 @@ import pytest
 from lance_namespace import CountTableRowsRequest, UnsupportedOperationError
 
 from lancespace.testing.samples import COUNT
+from lancespace_dir.manifest.drafts import Draft
 from lancespace_dir.manifest.schema import NAMESPACE, Entry
 from plugins.dir.tests.support import (
     DEREGISTERED,
@@ -160,7 +162,7 @@ def test_ours_shows_what_pylance_deregistered_as_long_as_its_directory_is_in_sig
 
 
 def test_what_pylance_deregistered_of_ours_is_gone_for_ours(tmp_path: Path):
-    """Its directory was reserved for a row, and without that row it is no table; pylance looks only at the directory."""
+    """Its directory was reserved for a row, and without that row it is no table; pylance only looks there."""
     ours, pylance = Client(OURS, tmp_path), Client(PYLANCE, tmp_path)
     ours.create_table(("t",))
 
@@ -292,13 +294,14 @@ def test_an_unknown_writer_flag_refuses_writes_alone(tmp_path: Path, *, is_conne
 
     assert client.namespaces() == ["a"]
     assert client.has_table(("a", "t"))
-    for call in (
+    changes: list[Callable[[], object]] = [
         lambda: client.create_namespace(("b",)),
         lambda: client.drop_namespace(("a",), behavior="Cascade"),
         lambda: client.declare(("t",)),
         lambda: client.drop(("a", "t")),
         lambda: client.rename(("a", "t"), ("t",)),
-    ):
+    ]
+    for call in changes:
         with pytest.raises(UnsupportedOperationError, match=r"upgrade lancespace \(unknown feature flags 0x20"):
             call()
     assert before.keys() - tree(tmp_path).keys() == set()
@@ -360,4 +363,9 @@ def _create_namespaces(client: Client, count: int) -> None:
     """Enter namespaces in batches that fill and seal fragments, as many commits would."""
     for start in range(0, count, 200):
         entries = [Entry(f"n{number}", NAMESPACE) for number in range(start, min(start + 200, count))]
-        manifest_of(client).mutate(lambda draft, entries=entries: [draft.put(entry) for entry in entries])
+
+        def enter(draft: Draft, entries: list[Entry] = entries) -> None:
+            for entry in entries:
+                draft.put(entry)
+
+        manifest_of(client).mutate(enter)
