@@ -143,9 +143,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     server.start()
     host, port = server.get_host_and_port()
     endpoint = f"http://{host}:{port}"
-    S3FileSystem(key="testing", secret="hush", endpoint_url=endpoint).mkdir("lake")
+    S3FileSystem(key="testing", secret="hush", endpoint_url=endpoint).mkdir("lake-of-sql")
     options = {"endpoint": endpoint, "access_key_id": "testing", "secret_access_key": "hush", "region": "us-east-1"}
-    yield {"root": "s3://lake/catalog", **{f"storage.{key}": value for key, value in options.items()}}
+    yield {"root": "s3://lake-of-sql/catalog", **{f"storage.{key}": value for key, value in options.items()}}
     server.stop()
 
 
