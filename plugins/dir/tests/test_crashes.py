@@ -118,6 +118,18 @@ def look(who: str, root: Path, properties: dict[str, str]) -> Seen:
     return seen
 
 
+def between(case: Case, who: str, before: Seen) -> Iterator[Seen]:
+    """What else may be seen after a crash: a table that is declared before it is created.
+
+    pylance goes by the directory of a root table, which is hidden before the table is renamed in the manifest.
+    """
+    name = ".".join(case.arguments[0])
+    if case.operation == "create_table":
+        yield {**before, name: "declared"}
+    if case.operation == "rename" and who == PYLANCE:
+        yield {other: what for other, what in before.items() if other != name}
+
+
 def put_back(template: Path, root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(template, root)
@@ -150,12 +162,10 @@ def test_killed_at_every_write(case: Case, templates: dict[str, tuple[Path, Path
     for moments in crashes(root, case.properties, case.operation, case.arguments, case.options):
         found = {who: look(who, root, case.properties) for who in (OURS, PYLANCE)}
         for who in (OURS, PYLANCE):
-            allowed = [before[who], after[who]]
-            if case.operation == "create_table":
-                allowed.append({**before[who], ".".join(case.arguments[0]): "declared"})
-            assert found[who] in allowed, (moments, who)
+            assert found[who] in [before[who], after[who], *between(case, who, before[who])], (moments, who)
         has_happened = found[OURS] == after[OURS]
-        assert case.run(Client(OURS, root, **case.properties)) == (case.repeated if has_happened else OK), moments
+        repeated = case.run(Client(OURS, root, **case.properties))
+        assert repeated == OK or (has_happened and repeated == case.repeated), (moments, repeated)
         assert look(OURS, root, case.properties) == after[OURS], moments
         look(PYLANCE, root, case.properties)
         rows(root)

@@ -64,11 +64,10 @@ def take_out_table(draft: Draft, names: Names) -> Place:
     return Place(old.location or "", old.properties)
 
 
-def rename_table(draft: Draft, names: Names, target: Names, unlisted: Place | None) -> None:
-    """Exchange a table for one with another name; a V1 table has no row before, so its place is given."""
+def rename_table(draft: Draft, names: Names, target: Names) -> None:
+    """Exchange a table for one with another name."""
     old_id, new_id = identifiers.join(names), identifiers.join(target)
-    is_unlisted = unlisted is not None and draft.get(old_id) is None
-    old = Entry(old_id, TABLE, unlisted.location) if unlisted and is_unlisted else _need_table(draft, names)
+    old = _need_table(draft, names)
     need_namespace(draft, target[:-1])
     if draft.get(new_id) is not None:
         raise table_exists(target)

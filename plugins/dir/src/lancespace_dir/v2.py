@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, ClassVar
 
-from lance_namespace import NamespaceAlreadyExistsError, TableNotFoundError
+from lance_namespace import NamespaceAlreadyExistsError, TableAlreadyExistsError, TableNotFoundError
 
 from lancespace import identifiers
 from lancespace_dir import changes, root
@@ -128,19 +128,20 @@ class ManifestCatalog:
         """Exchange the row for one with the new name, in one commit. The directory stays where it is.
 
         One that shows the old name by itself is hidden before, and one that shows the new name is shown again after.
+        A V1 table gets a row first, so that it is in sight all the time.
         """
         place, has_row = self._find(names)
         if self._is_v1(target):
             raise table_exists(target)
         self._need_free(target)
+        if not has_row:
+            with suppress(TableAlreadyExistsError):  # Somebody else gave it one.
+                self._enter(names, place)
         is_hiding = self._is_own(names, place) and self._listing.hide(place.location)
-        if not is_hiding and not has_row:
-            raise no_table(names)  # Somebody else was faster.
-        unlisted = None if has_row else place
         try:
-            self.manifest.mutate(lambda draft: changes.rename_table(draft, names, target, unlisted))
+            self.manifest.mutate(lambda draft: changes.rename_table(draft, names, target))
         except BaseException:
-            if is_hiding and self._is_there(names, has_row=has_row):
+            if is_hiding and self.manifest.get(identifiers.join(names)) is not None:
                 self._listing.show(place.location)
             raise
         if self._is_own(target, place):
@@ -200,12 +201,11 @@ class ManifestCatalog:
             self._listing.reserve(location)
 
     def _need_free(self, names: Names) -> None:
-        """Find out early that a name is taken, before anything is touched; the commit finds out for certain."""
-        if self.manifest.get(identifiers.join(names)) is not None:
-            raise table_exists(names)
-
-    def _is_there(self, names: Names, *, has_row: bool) -> bool:
-        return not has_row or self.manifest.get(identifiers.join(names)) is not None
+        """Find out early that a name cannot be entered, before anything is touched; the commit makes certain."""
+        with self.manifest.reading() as reader:
+            changes.need_namespace(reader, names[:-1])
+            if reader.get(identifiers.join(names)) is not None:
+                raise table_exists(names)
 
     def _location_for(self, names: Names) -> str:
         location = root.root_location(names[0])
