@@ -110,8 +110,11 @@ class Client:
     def describe(self, names: Id, **fields: Any) -> Any:
         return self.namespace.describe_table(DescribeTableRequest(id=list(names), **fields))
 
+    def list_tables(self, names: Id = (), **fields: Any) -> Any:
+        return self.namespace.list_tables(ListTablesRequest(id=list(names), **fields))
+
     def tables(self, names: Id = (), **fields: Any) -> list[str]:
-        return list(self.namespace.list_tables(ListTablesRequest(id=list(names), **fields)).tables)
+        return list(self.list_tables(names, **fields).tables)
 
     def all_tables(self, **fields: Any) -> list[str]:
         return list(self.namespace.list_all_tables(ListTablesRequest(**fields)).tables)

@@ -94,7 +94,7 @@ def build(root: Path, mode: str) -> None:
         client.create_table(table)
     client.declare(("full", "x", "u"))
     if mode == "V2":
-        manifest_of(client).mutate(lambda draft: [draft.put(entry) for entry in entries])
+        manifest_of(client).mutate(lambda draft: draft.changes.update({entry.object_id: entry for entry in entries}))
     else:
         write_table(root, "v.lance")
 
