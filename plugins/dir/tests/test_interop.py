@@ -348,6 +348,20 @@ def test_a_column_that_is_gone_again_is_no_obstacle(tmp_path: Path):
     assert "team" not in manifest_table(tmp_path).schema.names
 
 
+def test_a_column_that_others_replaced_keeps_its_new_values(tmp_path: Path):
+    """The schema is the same before and after, and so are the fragments; only one of their files is another."""
+    client = Client(OURS, tmp_path)
+    client.create_namespace(("a",))
+    manifest_table(tmp_path).add_columns({"team": "concat('old ', object_id)"})
+    assert client.namespaces() == ["a"]
+    manifest_table(tmp_path).drop_columns(["team"])
+    manifest_table(tmp_path).add_columns({"team": "concat('new ', object_id)"})
+
+    client.create_namespace(("b",))
+
+    assert {object_id: row["team"] for object_id, row in rows(tmp_path).items()} == {"a": "new a", "b": None}
+
+
 def test_rows_that_others_updated_in_place_are_read_again(tmp_path: Path):
     client = Client(OURS, tmp_path)
     client.create_namespace(("a",), properties={"k": "old"})

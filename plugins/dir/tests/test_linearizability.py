@@ -2,94 +2,88 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lance_namespace import (
-    CreateNamespaceRequest,
-    DropNamespaceRequest,
-    LanceNamespace,
     LanceNamespaceError,
     NamespaceAlreadyExistsError,
-    NamespaceExistsRequest,
     NamespaceNotFoundError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
 )
 
+from plugins.dir.tests import processes
 from plugins.dir.tests.histories import CREATE, DROP, EXISTS, NEVER, Call, is_linearizable
-from plugins.dir.tests.support import OURS, PYLANCE, connect
+from plugins.dir.tests.support import OURS, PYLANCE, Client, Id
 
 NAMES = ("a", "b", "c")
 THREADS = 3
 CALLS = 25
-_REQUESTS = {CREATE: CreateNamespaceRequest, DROP: DropNamespaceRequest, EXISTS: NamespaceExistsRequest}
-_METHODS = {CREATE: "create_namespace", DROP: "drop_namespace", EXISTS: "namespace_exists"}
+KINDS: dict[str, tuple[Id, dict[str, str]]] = {
+    "namespaces": ((), {CREATE: "create_namespace", DROP: "drop_namespace", EXISTS: "describe_namespace"}),
+    "root tables": ((), {CREATE: "declare", DROP: "drop", EXISTS: "describe"}),
+    "child tables": (("parent",), {CREATE: "declare", DROP: "deregister", EXISTS: "describe"}),
+}
+"""The parent of the names, and what is called."""
+
+_ANSWERS = (NamespaceAlreadyExistsError, NamespaceNotFoundError, TableAlreadyExistsError, TableNotFoundError)
 
 
-def call(namespace: LanceNamespace, who: str, action: str, name: str) -> Call:
+def call(client: Client, kind: str, action: str, name: str) -> Call:
     """One call and its answer; an error that says nothing of the name leaves open what happened.
 
     So does a change that pylance calls a success: of two who drop a namespace at once, it tells both that they did.
     """
+    parent, methods = KINDS[kind]
     start = time.monotonic_ns()
-    answer: bool | None = None if who == PYLANCE and action != EXISTS else True
+    answer: bool | None = None if client.who == PYLANCE and action != EXISTS else True
     try:
-        getattr(namespace, _METHODS[action])(_REQUESTS[action](id=[name]))
-    except (NamespaceAlreadyExistsError, NamespaceNotFoundError):
+        getattr(client, methods[action])((*parent, name))
+    except _ANSWERS:
         answer = False
     except LanceNamespaceError:
         return Call(action, None, start, NEVER)
     return Call(action, answer, start, time.monotonic_ns())
 
 
-def record(who: str, root: Path, seed: int) -> list[tuple[str, Call]]:
-    """What several threads of one client did and saw."""
-    namespace = connect(who, root)
+def record(barrier: Any, who: str, root: Path, kind: str, seed: int) -> list[tuple[str, Call]]:
+    """What several threads of one client did and saw, in a process of its own."""
+    client = Client(who, root)
     calls: list[tuple[str, Call]] = []
 
     def act(thread: int) -> None:
         dice = random.Random(seed * 100 + thread)
         for _ in range(CALLS):
             name, action = dice.choice(NAMES), dice.choice((CREATE, DROP, EXISTS, EXISTS))
-            calls.append((name, call(namespace, who, action, name)))
+            calls.append((name, call(client, kind, action, name)))
 
+    barrier.wait()
     threads = [threading.Thread(target=act, args=(number,)) for number in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    client.close()
     return calls
 
 
-@pytest.mark.parametrize("clients", [[OURS, OURS, OURS], [OURS, OURS, PYLANCE]], ids="+".join)
-def test_concurrent_histories_are_linearizable(tmp_path: Path, clients: list[str]):
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-m", "plugins.dir.tests.test_linearizability", who, str(tmp_path), str(seed)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed, who in enumerate(clients)
-    ]
-    for child in children:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-    for child in children:
-        assert child.stdin is not None
-        child.stdin.write("go\n")
-        child.stdin.flush()
+@pytest.mark.parametrize(
+    ("kind", "clients"),
+    [(kind, [OURS] * 3) for kind in KINDS] + [("namespaces", [OURS, OURS, PYLANCE])],
+    ids=lambda given: given if isinstance(given, str) else "+".join(given),
+)
+def test_concurrent_histories_are_linearizable(tmp_path: Path, kind: str, clients: list[str]):
+    Client(OURS, tmp_path).create_namespace(("parent",))
+    recorded = processes.together(record, [(who, tmp_path, kind, seed) for seed, who in enumerate(clients)])
     histories: dict[str, list[Call]] = defaultdict(list)
-    for child in children:
-        output, _ = child.communicate(timeout=120)
-        for name, *fields in json.loads(output):
-            histories[name].append(Call(*fields))
+    for name, one in (pair for pairs in recorded for pair in pairs):
+        histories[name].append(one)
 
     assert sum(map(len, histories.values())) == len(clients) * THREADS * CALLS
     assert any(one.action == CREATE and one.answer for history in histories.values() for one in history)
@@ -117,11 +111,3 @@ def test_the_checker_accepts_what_can_be_explained():
 )
 def test_the_checker_refuses_what_cannot(history: list[Call]):
     assert not is_linearizable(history)
-
-
-if __name__ == "__main__":
-    connect(sys.argv[1], Path(sys.argv[2]))  # Imports take a second; all begin after that.
-    print("ready", flush=True)  # noqa: T201 - to the test
-    sys.stdin.readline()
-    found = record(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
-    print(json.dumps([[name, one.action, one.answer, one.start, one.end] for name, one in found]))  # noqa: T201

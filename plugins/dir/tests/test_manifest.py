@@ -246,6 +246,25 @@ def test_foreign_commits_are_taken_in_by_reading_what_changed(tmp_path: Path, mo
     assert read, "nothing was read, so nothing was counted"
 
 
+def test_name_that_changes_hands_is_listed_as_what_it_is_now(tmp_path: Path):
+    """A namespace that goes and a table of its name that comes may be taken in together, with the rows around them."""
+    ours, other = manifest_at(tmp_path), manifest_at(tmp_path)
+    put(other, "x", "y", kind=NAMESPACE)
+    with ours.reading() as reader:
+        assert reader.load().all_of(NAMESPACE) == ["x", "y"]
+
+    remove(other, "x")
+    put(other, "x", kind=TABLE)
+
+    with ours.reading() as reader:
+        assert reader.load().all_of(NAMESPACE) == ["y"]
+        assert reader.load().all_of(TABLE) == ["x"]
+        assert reader.load().children("", TABLE) == ["x"]
+    remove(other, "x")
+    with ours.reading() as reader:
+        assert reader.load().all_of(TABLE) == []
+
+
 def test_cold_client_looks_single_entries_up_before_it_loads(tmp_path: Path):
     as_rust_leaves_it(tmp_path, numbered(6000))
     manifest = manifest_at(tmp_path)

@@ -99,7 +99,7 @@ def test_v1_has_one_level_and_says_so(tmp_path: Path):
 
     assert outcome(lambda: client.create_namespace(("a",))) == "UnsupportedOperation"
     assert outcome(lambda: client.create_table(("a", "t"))) == "NamespaceNotFound"
-    assert outcome(lambda: client.drop_namespace(("a",))) == "NamespaceNotFound"
+    assert outcome(lambda: client.drop_namespace(("a",))) == "UnsupportedOperation"
     assert outcome(lambda: client.tables(("a",))) == "NamespaceNotFound"
     assert client.namespaces() == []
     assert client.has_namespace(())
@@ -427,7 +427,7 @@ def test_changes_that_are_refused_write_nothing(tmp_path: Path, properties: Prop
     assert outcome(lambda: getattr(client, operation)(("t",))) == "TableNotFound"
     assert outcome(lambda: client.rename(("t",), ("u",))) == "TableNotFound"
     assert outcome(lambda: client.create_table(("a", "t"))) == "NamespaceNotFound"
-    assert outcome(lambda: client.drop_namespace(("a",))) == "NamespaceNotFound"
+    assert outcome(lambda: client.drop_namespace(("a",))) in {"NamespaceNotFound", "UnsupportedOperation"}
     assert outcome(lambda: client.register(("t",), "missing")) == "InvalidInput"
 
     assert not root.exists()

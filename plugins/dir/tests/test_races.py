@@ -106,7 +106,9 @@ def test_dropping_tables(tmp_path: Path, whos: list[str], parent: Id):
     outcomes = run(tmp_path, whos, "drop", names)
 
     for table, found in zip(names, zip(*outcomes, strict=True), strict=True):
-        assert Counter(found)[OK] == 1, (table, found)
+        winners = [who for who, answer in zip(whos, found, strict=True) if answer == OK]
+        assert winners, (table, found)
+        assert winners.count(OURS) <= 1, (table, found)  # pylance may tell several that they did it.
         assert set(found) <= {OK, "TableNotFound", *BUSY}, (table, found)
     assert rows(tmp_path).keys() == {"a"}
     assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]

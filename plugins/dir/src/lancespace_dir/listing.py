@@ -141,11 +141,13 @@ class Listing:
         return scheme_of(self._storage.location) == "file"
 
     def _contents(self, path: str) -> list[str]:
+        """What is in a directory; the listing of a file is the file itself."""
         try:
             found = [str(entry) for entry in self._storage.filesystem.ls(path, detail=False)]
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return [entry for entry in found if not entry.rpartition("/")[2].startswith(STAGED_PREFIX)]
+        inside = (entry for entry in found if entry.rstrip("/") != path)
+        return [entry for entry in inside if not entry.rpartition("/")[2].startswith(STAGED_PREFIX)]
 
     def _directories(self) -> list[str]:
         found = (entry.rstrip("/").rpartition("/")[2] for entry in self._contents(self._storage.path()))
