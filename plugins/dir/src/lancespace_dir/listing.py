@@ -59,14 +59,6 @@ class Listing:
         """Whether a table directory is marked as deregistered."""
         return self._storage.exists(self._path(location, DEREGISTERED))
 
-    def is_created(self, location: str) -> bool:
-        """Whether a table directory has a first version, or is only declared."""
-        try:
-            found = self._storage.filesystem.ls(self._path(location, "_versions"), detail=False)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        return any(str(path).endswith(".manifest") for path in found)
-
     def reserve(self, location: str) -> None:
         """Mark a table directory as declared.
 
