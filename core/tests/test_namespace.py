@@ -291,3 +291,19 @@ def test_table_handle_answers_for_a_real_table():
         assert orders.to_arrow(columns=["id"], filter="id = 2").to_pylist() == [{"id": 2}]
         assert orders.dataset().count_rows() == 2
         assert repr(orders) == f"<table orders of {namespace.namespace_id()}>"
+
+
+def test_calls_are_counted_on_request_whether_they_succeed_or_not() -> None:
+    namespace = connect("memory", {"ops_metrics_enabled": "true"})
+    namespace.list_tables()
+    with pytest.raises(TableNotFoundError):
+        namespace.describe_table("missing")
+    assert namespace.retrieve_ops_metrics() == {"list_tables": 1, "describe_table": 1}
+    namespace.reset_ops_metrics()
+    assert namespace.retrieve_ops_metrics() == {}
+
+
+def test_calls_are_not_counted_by_default() -> None:
+    namespace = connect("memory")
+    namespace.list_tables()
+    assert namespace.retrieve_ops_metrics() == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lancespace.connection import ENGINE_PROPERTY, WRAPPERS_PROPERTY
+from lancespace.connection import COMMON_PROPERTIES
 from lancespace.registry import BACKENDS, WRAPPERS
 from tools.generators import markdown, plugins
 from tools.generators.markdown import code, codes
@@ -30,7 +30,7 @@ def render() -> str:
     """The page."""
     return markdown.page(
         INTRODUCTION,
-        _section("Every backend", [WRAPPERS_PROPERTY, ENGINE_PROPERTY]),
+        _section("Every backend", COMMON_PROPERTIES),
         *(_section(f"Backend `{name}`", backend.properties) for name, _, backend in plugins.ours(BACKENDS)),
         *(_section(f"Wrapper `{name}`", _prefixed(name, cls.properties)) for name, _, cls in plugins.ours(WRAPPERS)),
     )

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 WRAPPERS_PROPERTY = Property("wrappers", "Wrapper plugins around every operation, comma separated, outermost first")
 ENGINE_PROPERTY = Property("engine", "Engine plugin that runs long work as jobs", default="local")
+COUNTS_PROPERTY = Property(
+    "ops_metrics_enabled", "Count the calls of each operation for retrieve_ops_metrics()", type=bool, default=False
+)
+COMMON_PROPERTIES = (WRAPPERS_PROPERTY, ENGINE_PROPERTY, COUNTS_PROPERTY)
+"""What every backend takes beside its own."""
 
 
 class Connection:
@@ -37,7 +42,7 @@ class Connection:
         self._manager = new_manager(*HOOK_GROUPS)
         backend_class = registry.find(registry.BACKENDS, backend_name).load()
         wrapper_classes = _wrapper_classes(backend_name, properties)
-        declared = [WRAPPERS_PROPERTY, ENGINE_PROPERTY, *backend_class.properties]
+        declared = [*COMMON_PROPERTIES, *backend_class.properties]
         for name, wrapper_class in wrapper_classes.items():
             declared += [replace(prop, name=f"{name}.{prop.name}") for prop in wrapper_class.properties]
         self.settings = Settings(declared, properties, owner=backend_name)

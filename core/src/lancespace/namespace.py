@@ -9,7 +9,8 @@ from lance_namespace import InternalError, LanceNamespaceError, UnsupportedOpera
 
 from lancespace import identifiers, requests
 from lancespace.arrow import ArrowData, to_ipc_file
-from lancespace.connection import Connection
+from lancespace.connection import COUNTS_PROPERTY, Connection
+from lancespace.counts import CallCounts
 from lancespace.errors import is_failure, translate, translated
 from lancespace.methods import OperationMethods
 from lancespace.models import model
@@ -46,6 +47,7 @@ class Namespace(OperationMethods):
         self._connection = Connection(backend, self._properties)
         self._hooks = self._connection.hooks
         self._capabilities = self._find_capabilities()
+        self._counts = CallCounts(enabled=self._connection.settings[COUNTS_PROPERTY.name])
 
     def capabilities(self) -> frozenset[str]:
         """The names of the operations this namespace answers; any other raises ``UnsupportedOperationError``."""
@@ -89,6 +91,14 @@ class Namespace(OperationMethods):
             raise UnsupportedOperationError(f"SQL needs lancespace-sql: {install_hint('sql')}") from error
         return lancespace_sql.sql(self, statement, parameters)
 
+    def retrieve_ops_metrics(self) -> dict[str, int]:
+        """How often each operation was called, if the property ``ops_metrics_enabled`` is true; otherwise nothing."""
+        return self._counts.read()
+
+    def reset_ops_metrics(self) -> None:
+        """Count from zero again."""
+        self._counts.reset()
+
     def close(self) -> None:
         """Give back what the plugins hold; the namespace is not to be used afterwards."""
         self._connection.close()
@@ -110,6 +120,7 @@ class Namespace(OperationMethods):
     def call(self, operation: Operation, request: RequestLike, data: ArrowLike = None, **fields: Any) -> Any:
         """Answer one operation of the table; every method of the spec comes through here."""
         checked = requests.build(operation, request, fields)
+        self._counts.add(operation.name)
         if operation.name not in self._capabilities:
             raise UnsupportedOperationError(self._unsupported(operation))
         hook = getattr(self._hooks, operation.name)
