@@ -1,0 +1,1 @@
+"""The ``lancespace`` command."""

@@ -1,0 +1,25 @@
+"""Options of every command may stand anywhere: ``lancespace ls --root lake`` is ``lancespace --root lake ls``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+WITH_VALUE = frozenset({"--root", "--profile", "--backend", "--property", "-P"})
+FLAGS = frozenset({"--json", "--quiet", "--no-color", "--yes"})
+
+
+def hoist(arguments: Sequence[str]) -> list[str]:
+    """The arguments with such options moved to the front; what follows ``--`` is left alone."""
+    front: list[str] = []
+    rest: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == "--":
+            rest += [argument, *waiting]
+        elif argument in FLAGS or ("=" in argument and argument.partition("=")[0] in WITH_VALUE):
+            front.append(argument)
+        elif argument in WITH_VALUE:
+            front += [argument, *(value for value in [next(waiting, None)] if value is not None)]
+        else:
+            rest.append(argument)
+    return front + rest
