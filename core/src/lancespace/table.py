@@ -55,8 +55,21 @@ class Table:
         """The result of :meth:`query`, whole and in memory."""
         return self.query(**fields).read_all()
 
-    def dataset(self) -> lance.LanceDataset:
-        """The table opened with the Lance SDK; commits go through the namespace where it manages versions."""
-        import lance
+    def dataset(self, version: int | str | None = None, branch: str | None = None) -> lance.LanceDataset:
+        """The table opened with the Lance SDK, at a version or tag (default: the latest) and branch (default: main).
 
-        return lance.dataset(namespace_client=self.namespace, table_id=self.id)
+        Commits on it go through the namespace where that manages versions. A backend that opens tables itself does it
+        with its own credentials; any other is asked for some, again and again before they expire.
+        """
+        import lance
+        from lance_namespace import DescribeTableRequest
+
+        from lancespace.tables.access import MAIN_BRANCH, TableAccess
+
+        backend = self.namespace.backend
+        if isinstance(backend, TableAccess):
+            self.namespace.table_exists(self.id)  # Wrappers see, and may refuse, what is opened.
+            return backend.locate(DescribeTableRequest(id=self.id)).open(version, branch)
+        if branch in {None, MAIN_BRANCH}:
+            return lance.dataset(namespace_client=self.namespace, table_id=self.id, version=version)
+        return lance.dataset(namespace_client=self.namespace, table_id=self.id).checkout_version((branch, version))

@@ -1,0 +1,23 @@
+"""Lance tables of a namespace in Spark, through PySpark alone.
+
+``register(spark)`` makes ``spark.read.format("lancespace")`` known; names below load on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lancespace_spark.session import session
+    from lancespace_spark.source import register
+
+__all__ = ["register", "session"]
+
+_HOME = {"register": "lancespace_spark.source", "session": "lancespace_spark.session"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -1,0 +1,71 @@
+"""A table by its namespace's name and properties: what travels to executors, which open it there."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lance_namespace import DescribeTableRequest, InvalidTableStateError, NamespaceNotFoundError, TableNotFoundError
+
+from lancespace import connect, identifiers
+from lancespace.tables.access import TableAccess, TableRef
+
+if TYPE_CHECKING:
+    import lance
+
+    from lancespace import Namespace
+    from lancespace.storage import Storage
+
+
+@dataclass(frozen=True)
+class TableHandle:
+    """Which table, in which namespace. Every process that uses it connects once, and gets credentials of its own."""
+
+    backend: str
+    properties: Mapping[str, str] = field(repr=False)
+    id: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The identifier as a person writes it."""
+        return identifiers.show(list(self.id))
+
+    @property
+    def namespace(self) -> Namespace:
+        """The namespace, connected once in each process."""
+        return _connected(self.backend, tuple(sorted(self.properties.items())))
+
+    def open(self, version: int | str | None = None, branch: str | None = None) -> lance.LanceDataset:
+        """The dataset at a version or tag, by default the latest; its credentials are renewed while it is used."""
+        return self.namespace.table(list(self.id)).dataset(version, branch)
+
+    def latest(self) -> lance.LanceDataset | None:
+        """The latest version, or None if the table is not there or has no data yet."""
+        try:
+            return self.open()
+        except (TableNotFoundError, NamespaceNotFoundError, InvalidTableStateError):
+            return None
+
+    def place(self) -> TableRef:
+        """Where the table is, and how pylance opens it and commits to it."""
+        request = DescribeTableRequest(id=list(self.id))
+        if isinstance(self.namespace.backend, TableAccess):
+            return self.namespace.backend.locate(request)
+        described = self.namespace.describe_table(request)
+        versions = self.namespace if described.managed_versioning else None
+        return TableRef(self.id, described.location or "", described.storage_options or {}, versions)
+
+    def storage(self, place: TableRef) -> Storage:
+        """The store that a table is in, for files that are not Lance's."""
+        backend = self.namespace.backend
+        if isinstance(backend, TableAccess):
+            return backend.storage_for(place)
+        storage: Storage = backend.connection.storage(place.location, place.storage_options)
+        return storage
+
+
+@functools.cache
+def _connected(backend: str, properties: tuple[tuple[str, str], ...]) -> Namespace:
+    return connect(backend, dict(properties))

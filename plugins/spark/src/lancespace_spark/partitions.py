@@ -1,0 +1,70 @@
+"""How the rows of a table are shared out to tasks."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyspark.sql.datasource import InputPartition
+
+PARTITION_ROWS = 1 << 20
+"""How many rows a partition has by default at most, where fragments can be told apart."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Rows of one fragment: all, or so many from an offset."""
+
+    fragment: int
+    rows: int
+    offset: int | None = None
+
+
+class ScanPartition(InputPartition):
+    """Fragments, or parts of them, that one task reads."""
+
+    def __init__(self, spans: tuple[Span, ...], version: int) -> None:
+        super().__init__(spans)
+        self.spans = spans
+        self.version = version
+
+
+class SearchPartition(InputPartition):
+    """A search: the namespace finds the rows, one task fetches them."""
+
+    def __init__(self) -> None:
+        super().__init__("search")
+
+
+def share_out(fragments: Iterable[tuple[int, int]], target_rows: int, at_least: int) -> list[tuple[Span, ...]]:
+    """Pack fragments, given as id and rows, into partitions of about equal numbers of rows.
+
+    There are as many partitions as the rows need at ``target_rows`` each, and as many as there are cores to keep busy
+    (``at_least``); a fragment that is larger than a partition is cut.
+    """
+    sizes = [(fragment, rows) for fragment, rows in fragments if rows]
+    total = sum(rows for _, rows in sizes)
+    if not total:
+        return []
+    count = max(-(-total // max(1, target_rows)), min(at_least, total))
+    limit = -(-total // count)
+    spans = sorted((span for fragment in sizes for span in _cut(*fragment, limit)), key=lambda span: -span.rows)
+    return _packed(spans, count)
+
+
+def _cut(fragment: int, rows: int, limit: int) -> list[Span]:
+    if rows <= limit * 3 // 2:
+        return [Span(fragment, rows)]
+    pieces = -(-rows // limit)
+    size = -(-rows // pieces)
+    return [Span(fragment, min(size, rows - offset), offset) for offset in range(0, rows, size)]
+
+
+def _packed(spans: list[Span], count: int) -> list[tuple[Span, ...]]:
+    """The largest span goes to the emptiest partition, and so on."""
+    bins: list[tuple[int, int, list[Span]]] = [(0, number, []) for number in range(count)]
+    for span in spans:
+        rows, number, held = heapq.heappop(bins)
+        heapq.heappush(bins, (rows + span.rows, number, [*held, span]))
+    return [tuple(held) for _, _, held in sorted(bins, key=lambda entry: entry[1]) if held]

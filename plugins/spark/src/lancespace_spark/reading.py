@@ -1,0 +1,90 @@
+"""Batch reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from lancespace_spark.casting import cast_batch
+from lancespace_spark.partitions import PARTITION_ROWS, ScanPartition, SearchPartition, Span, share_out
+from lancespace_spark.types import wire_schema
+
+if TYPE_CHECKING:
+    import lance
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from lancespace_spark.options import SourceOptions
+
+
+class TableReader(DataSourceReader):
+    """Reads one version of a table: the one that was the latest when the read was planned, unless told otherwise."""
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each group of fragments; a search is one by itself."""
+        if self._options.search:
+            return [SearchPartition()]
+        dataset = self._options.handle.open(self._options.version, self._options.get("branch"))
+        return partitions_of(dataset, dataset.get_fragments(), self._options)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition, as Spark's JVM expects them."""
+        if isinstance(partition, SearchPartition):
+            return self._found()
+        return read_spans(self._options, self._schema, partition)
+
+    def _found(self) -> Iterator[pa.RecordBatch]:
+        wire = wire_schema(self._schema)
+        wanted: dict[str, Any] = {"columns": wire.names, "filter": self._options.get("filter"), **self._options.search}
+        if isinstance(self._options.version, int):
+            wanted["version"] = self._options.version
+        table = self._options.handle.namespace.table(list(self._options.handle.id))
+        for batch in table.query(**{name: value for name, value in wanted.items() if value is not None}):
+            yield cast_batch(batch, wire)
+
+
+def partitions_of(
+    dataset: lance.LanceDataset, fragments: Sequence[Any], options: SourceOptions
+) -> list[InputPartition]:
+    """Share fragments out to tasks; without any, one task that reads nothing, as Spark wants at least one."""
+    sizes = [(fragment.fragment_id, fragment.count_rows()) for fragment in fragments]
+    target = options.get("partition_rows") or PARTITION_ROWS
+    shares: Sequence[tuple[Span, ...]]
+    if options.get("filter"):  # Rows that pass are not counted by offset: fragments stay whole.
+        shares = [(Span(fragment, rows),) for fragment, rows in sizes if rows]
+    else:
+        shares = share_out(sizes, target, at_least=options.get("partitions") or os.cpu_count() or 1)
+    return [ScanPartition(spans, dataset.version) for spans in shares] or [ScanPartition((), dataset.version)]
+
+
+def read_spans(options: SourceOptions, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """Scan the fragments of a partition, with the filter and the columns pushed into Lance."""
+    if not isinstance(partition, ScanPartition) or not partition.spans:
+        return
+    wire = wire_schema(schema)
+    dataset = options.handle.open(partition.version, options.get("branch"))
+    for scan in _scans(partition.spans):
+        scanner = dataset.scanner(
+            columns=wire.names,
+            filter=options.get("filter"),
+            fragments=[dataset.get_fragment(span.fragment) for span in scan],
+            offset=scan[0].offset,
+            limit=None if scan[0].offset is None else scan[0].rows,
+            batch_size=options.get("batch_size"),
+        )
+        for batch in scanner.to_batches():
+            if batch.num_rows:
+                yield cast_batch(batch, wire)
+
+
+def _scans(spans: tuple[Span, ...]) -> list[tuple[Span, ...]]:
+    """Whole fragments are read together, parts of fragments one by one."""
+    whole = tuple(span for span in spans if span.offset is None)
+    return [*([whole] if whole else []), *((span,) for span in spans if span.offset is not None)]

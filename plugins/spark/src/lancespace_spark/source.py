@@ -1,0 +1,82 @@
+"""The data source ``lancespace``, as Spark calls it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lance_namespace import TableColumnNotFoundError
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from lancespace_spark.options import SourceOptions, parse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+
+NAME = "lancespace"
+
+
+class LanceSource(DataSource):
+    """Reads and writes the tables of a namespace; see docs/spark for its options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format(...)`` takes."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """The table's columns, or those that the option ``columns`` names."""
+        from lancespace_spark.types import spark_schema
+
+        options = self._options()
+        whole = spark_schema(options.handle.open(options.version, options.get("branch")).schema)
+        wanted = options.get("columns")
+        return whole if wanted is None else _chosen(whole, wanted, options)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A batch read."""
+        from lancespace_spark.reading import TableReader
+
+        return TableReader(self._options(), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A batch write."""
+        from lancespace_spark.writing import TableWriter
+
+        return TableWriter(self._options(), schema, overwrite=overwrite)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """A stream of what is appended."""
+        from lancespace_spark.streams import TableStreamReader
+
+        return TableStreamReader(self._options(), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's
+        """An exactly-once sink."""
+        from lancespace_spark.sinks import TableStreamWriter
+
+        return TableStreamWriter(self._options(), schema, overwrite=overwrite)
+
+    def _options(self) -> SourceOptions:
+        return parse(self.options)
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("lancespace")`` known to a session."""
+    spark.dataSource.register(LanceSource)
+
+
+def _chosen(whole: StructType, wanted: list[str], options: SourceOptions) -> StructType:
+    unknown = [name for name in wanted if name not in whole.fieldNames()]
+    if unknown:
+        raise TableColumnNotFoundError(
+            f"the table {options.handle.name!r} has no column {', '.join(map(repr, unknown))}; "
+            f"it has {', '.join(whole.fieldNames())}"
+        )
+    return StructType([whole[name] for name in wanted])

@@ -1,0 +1,114 @@
+"""A stream of what is appended to a table: its versions are the offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lance_namespace import InvalidTableStateError, UnsupportedOperationError
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxFiles,
+    SupportsTriggerAvailableNow,
+)
+
+from lancespace_spark.reading import partitions_of, read_spans
+
+if TYPE_CHECKING:
+    import lance
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from lancespace_spark.options import SourceOptions
+
+WITHOUT_ROWS = frozenset({"Rewrite", "CreateIndex", "UpdateConfig", "ReserveFragments", "BaseOperation"})
+"""Transactions after which a table has the rows it had before: compaction, indexes, settings."""
+
+
+class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """First the table as it is, then what each version appends.
+
+    A version that changes or deletes rows ends the stream with an error, since a stream cannot take rows back; with
+    ``skip_changes`` such a version is passed over.
+    """
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        self._target: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Version 0, before everything, or the one that the option ``starting_version`` names."""
+        return {"version": self._options.get("starting_version") or 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """So many versions, if there is a limit; to Spark, a version is a file."""
+        versions = self._options.get("max_versions_per_trigger")
+        return ReadAllAvailable() if versions is None else ReadMaxFiles(versions)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """What is committed from now on is for another run."""
+        self._target = self._dataset().version
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """The version up to which the next batch goes."""
+        dataset = self._dataset()
+        last = dataset.version if self._target is None else min(dataset.version, self._target)
+        if isinstance(limit, ReadMaxFiles):
+            last = min(last, self._limited(dataset, start["version"], limit.max_files))
+        return {"version": max(last, start["version"])}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """The whole table for a first batch; afterwards the fragments that each version appended."""
+        dataset = self._dataset()
+        if start["version"] == 0 and end["version"] > 0:
+            whole = _at(dataset, end["version"])
+            return partitions_of(whole, whole.get_fragments(), self._options)
+        found: list[InputPartition] = []
+        for version in range(start["version"] + 1, end["version"] + 1):
+            appended = self._appended(dataset, version)
+            if appended:
+                found += partitions_of(_at(dataset, version), appended, self._options)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition, as Spark's JVM expects them."""
+        return read_spans(self._options, self._schema, partition)
+
+    def _dataset(self) -> lance.LanceDataset:
+        return self._options.handle.open(branch=self._options.get("branch"))
+
+    def _limited(self, dataset: lance.LanceDataset, start: int, versions: int) -> int:
+        """The end of a batch of so many versions; a first batch cannot end before the oldest that is still there."""
+        oldest = min(version["version"] for version in dataset.versions())
+        return max(start + versions, oldest) if start == 0 else start + versions
+
+    def _appended(self, dataset: lance.LanceDataset, version: int) -> list[Any]:
+        """The fragments that a version added to those before it."""
+        now = _at(dataset, version)
+        transaction = dataset.read_transaction(version)
+        kind = type(transaction.operation).__name__ if transaction is not None else "unknown operation"
+        if kind in WITHOUT_ROWS:
+            return []
+        if kind == "Append":
+            before = {fragment.fragment_id for fragment in _at(dataset, version - 1).get_fragments()}
+            return [fragment for fragment in now.get_fragments() if fragment.fragment_id not in before]
+        if self._options.get("skip_changes"):
+            return []
+        raise UnsupportedOperationError(
+            f"version {version} of table {self._options.handle.name!r} is a {kind}: it changed or removed rows, which "
+            "a stream cannot pass on. Start a new stream (with starting_version, to begin after it), or set the "
+            "option skip_changes to 'true' to leave such versions out."
+        )
+
+
+def _at(dataset: lance.LanceDataset, version: int) -> lance.LanceDataset:
+    try:
+        return dataset.checkout_version(version)
+    except (ValueError, OSError) as error:
+        raise InvalidTableStateError(
+            f"version {version} of the table is gone, so the stream cannot tell what it appended: "
+            "keep versions longer than the stream may pause, and start a new stream"
+        ) from error
