@@ -56,16 +56,21 @@ def create_index(dataset: lance.LanceDataset, kind: str, request: CreateTableInd
         TableColumnNotFoundError: There is no such column.
         InvalidInputError: An option does not apply to this type, or the column is of the wrong type.
     """
+    name, options = settled(dataset, kind, request)
+    create = dataset.create_index if kind in VECTOR_TYPES else dataset.create_scalar_index
+    create(request.column, kind, name=name, replace=False, **options)
+
+
+def settled(dataset: lance.LanceDataset, kind: str, request: CreateTableIndexRequest) -> tuple[str, dict[str, Any]]:
+    """The name and the options of an index, in pylance's words, checked before the work of building; see above."""
     options = _options(kind, request)
     name = _free_name(dataset, request)
     if kind in _TEXT_TYPES:  # Their paths may lead through lists, which pylance alone resolves.
-        dataset.create_scalar_index(request.column, kind, name=name, replace=False, **options)
-        return
+        return name, options
     field = field_at(dataset, request.column)
     if "num_sub_vectors" in _OPTIONS[kind]:
         options.setdefault("num_sub_vectors", _sub_vectors(_dimension(field.type)))
-    create = dataset.create_index if kind in VECTOR_TYPES else dataset.create_scalar_index
-    create(request.column, kind, name=name, replace=False, **options)
+    return name, options
 
 
 def type_name(reported: str) -> str:

@@ -9,12 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lancespace_spark.session import session
+    from lancespace_spark.queries import attach, sql
+    from lancespace_spark.sessions import session
     from lancespace_spark.source import register
 
-__all__ = ["register", "session"]
+__all__ = ["attach", "register", "session", "sql"]
 
-_HOME = {"register": "lancespace_spark.source", "session": "lancespace_spark.session"}
+_HOME = {
+    "attach": "lancespace_spark.queries",
+    "register": "lancespace_spark.source",
+    "session": "lancespace_spark.sessions",
+    "sql": "lancespace_spark.queries",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from lance_namespace import InvalidInputError
 
 from lancespace import identifiers
-from lancespace_spark.handles import TableHandle
+from lancespace.handles import TableHandle
 
 
 def _names(text: str) -> list[str]:

@@ -17,8 +17,8 @@ from lance_namespace import TableNotFoundError, UnsupportedOperationError
 from pyspark.errors import AnalysisException
 
 from lancespace import identifiers
+from lancespace.handles import TableHandle
 from lancespace_spark import plans
-from lancespace_spark.handles import TableHandle
 from lancespace_spark.source import NAME
 
 if TYPE_CHECKING:

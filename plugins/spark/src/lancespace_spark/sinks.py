@@ -10,9 +10,9 @@ from lance_namespace import ConcurrentModificationError, InvalidInputError, Unsu
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from lancespace.errors import translate
-from lancespace_spark.stages import Stage
+from lancespace.jobs.stages import Stage, commit_first, declare
 from lancespace_spark.types import stored_schema
-from lancespace_spark.writing import declare, write_settings
+from lancespace_spark.writing import results_of, write_task
 
 if TYPE_CHECKING:
     import lance
@@ -53,11 +53,11 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """In a task: write the rows of a partition."""
-        return self._stage.write(iterator, self._schema, **write_settings(self._options))
+        return write_task(self._stage, iterator, self._schema, self._options)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """On the driver: make the batch visible, unless it is already."""
-        fragments = self._stage.publish(messages)
+        fragments = self._stage.publish(results_of(messages))
         written = self._commit(fragments, batchId) if fragments else False
         self._stage.discard(fragments if written else ())
 
@@ -91,10 +91,9 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
             transaction = Transaction(latest.version, append, transaction_properties=named)
             lance.LanceDataset.commit(latest, transaction, max_retries=0)
             return
-        place = self._options.handle.place()
-        first = Transaction(0, lance.LanceOperation.Overwrite(self._schema, fragments), transaction_properties=named)
-        options = dict(place.storage_options)
-        lance.LanceDataset.commit(place.location, first, storage_options=options, max_retries=0, **place.committing())
+        overwrite = lance.LanceOperation.Overwrite(self._schema, fragments)
+        first = Transaction(0, overwrite, transaction_properties=named)
+        commit_first(self._options.handle.place(), first)
 
 
 def _has_batch(dataset: lance.LanceDataset, stream: str, batch: int) -> bool:

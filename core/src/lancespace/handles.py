@@ -1,4 +1,4 @@
-"""A table by its namespace's name and properties: what travels to executors, which open it there."""
+"""A table by its namespace's name and properties: what travels to another process, which opens it there."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import DescribeTableRequest, InvalidTableStateError, NamespaceNotFoundError, TableNotFoundError
 
-from lancespace import connect, identifiers
+from lancespace import identifiers
+from lancespace.namespace import connect
 from lancespace.tables.access import TableAccess, TableRef
 
 if TYPE_CHECKING:
     import lance
 
-    from lancespace import Namespace
+    from lancespace.identifiers import Identifier
+    from lancespace.namespace import Namespace
     from lancespace.storage import Storage
 
 
@@ -26,6 +28,11 @@ class TableHandle:
     backend: str
     properties: Mapping[str, str] = field(repr=False)
     id: tuple[str, ...]
+
+    @classmethod
+    def of(cls, namespace: Namespace, identifier: Identifier) -> TableHandle:
+        """The handle of a table of a namespace."""
+        return cls(*namespace.recipe(), tuple(identifiers.parse(identifier)))
 
     @property
     def name(self) -> str:

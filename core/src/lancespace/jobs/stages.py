@@ -8,39 +8,30 @@ there they write into the table, where nobody sees files that no version names, 
 from __future__ import annotations
 
 import json
-import os
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import WriterCommitMessage
+from lance_namespace import InvalidTableStateError, TableAlreadyExistsError
 
 from lancespace.storage import scheme_of
-from lancespace_spark.casting import cast_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
     from lance.fragment import FragmentMetadata
 
+    from lancespace.handles import TableHandle
     from lancespace.storage import Storage
     from lancespace.tables.access import TableRef
-    from lancespace_spark.handles import TableHandle
 
 FOLDER = "_lancespace_jobs"
 """The folder of a table in which jobs keep what is not part of it; nothing of Lance's has that name."""
 
-
-@dataclass
-class Written(WriterCommitMessage):
-    """What a task wrote."""
-
-    fragments: tuple[str, ...] = ()
-    """As JSON."""
-    rows: int = 0
+Written = dict[str, Any]
+"""What a task wrote: ``fragments``, as JSON values, and the number of ``rows``."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +44,13 @@ class Stage:
     """As :func:`lance.fragment.write_fragments` has it: append, overwrite or create."""
 
     def prepare(self) -> None:
-        """On the driver, before any task: make the job's folder, with the table's schema in it."""
+        """On the driver, before any task: make the job's folder, with the table's schema in it.
+
+        A job that is repeated finds its folder, with the files of the tasks that were finished.
+        """
         place = self.handle.place()
-        if _is_local(place) and self.mode != "create":
+        storage = self.handle.storage(place)
+        if _is_local(place) and self.mode != "create" and not storage.exists(storage.path(self._folder(place))):
             dataset = self.handle.open()
             dataset.shallow_clone(self._folder(place), dataset.version)
 
@@ -64,30 +59,51 @@ class Stage:
         import pyarrow as pa
         from lance.fragment import write_fragments
 
-        rows = _Rows(batches, schema)
+        rows = _Rows(batches)
         if rows.is_empty():
-            return Written()
+            return {"fragments": [], "rows": 0}
         place = self.handle.place()
+        target = self._folder(place) if _is_local(place) else self._target(place)
         reader = pa.RecordBatchReader.from_batches(schema, rows)
-        if _is_local(place):
-            written = write_fragments(reader, self._folder(place), schema=schema, mode=self.mode, **settings)
-        else:
-            written = write_fragments(reader, self._target(place), schema=schema, mode=self.mode, **settings)
+        written = write_fragments(reader, target, schema=schema, mode=self.mode, **settings)
+        if not _is_local(place):
             self._list(place, written)
-        return Written(tuple(json.dumps(fragment.to_json()) for fragment in written), rows.count)
+        return {"fragments": [fragment.to_json() for fragment in written], "rows": rows.count}
 
-    def publish(self, messages: Iterable[WriterCommitMessage | None]) -> list[FragmentMetadata]:
-        """On the driver, before the commit: the files of the tasks that count, in their final place."""
-        fragments = fragments_of(messages)
+    def publish(self, results: Iterable[Written]) -> list[FragmentMetadata]:
+        """On the driver, before the commit: the files of the tasks that count, in their final place.
+
+        Raises:
+            InvalidTableStateError: If somebody has deleted one of them meanwhile.
+        """
+        fragments = _fragments_of(results)
         place = self.handle.place()
         if _is_local(place):
             storage = self.handle.storage(place)
-            data, staged = (storage.path(f"{at}/data") for at in (place.location, self._folder(place)))
-            os.makedirs(data, exist_ok=True)  # noqa: PTH103 - a path of a file system, as all in storage
+            data, staged = (Path(storage.path(f"{at}/data")) for at in (place.location, self._folder(place)))
+            data.mkdir(parents=True, exist_ok=True)
             for path in _files(fragments):
-                with suppress(FileNotFoundError):  # An earlier commit of the same messages moved it.
-                    os.rename(posixpath.join(staged, path), posixpath.join(data, path))  # noqa: PTH104 - as above
+                _move(staged / path, data / path)
         return fragments
+
+    def commit(self, schema: pa.Schema, fragments: list[FragmentMetadata], read_version: int | None) -> int:
+        """Make fragments visible in one version, and answer its number.
+
+        An append goes on top of whatever is the latest then; an overwrite or a first version must be the next after
+        the one that was there when the write was planned.
+        """
+        import lance
+
+        if self.mode == "append":
+            operation: Any = lance.LanceOperation.Append(fragments)
+            done = lance.LanceDataset.commit(self.handle.open(), operation, read_version=read_version)
+        elif self.mode == "overwrite":
+            operation = lance.LanceOperation.Overwrite(schema, fragments)
+            done = lance.LanceDataset.commit(self.handle.open(), operation, read_version=read_version, max_retries=0)
+        else:
+            done = commit_first(self.handle.place(), lance.LanceOperation.Overwrite(schema, fragments))
+        version: int = done.version
+        return version
 
     def discard(self, kept: Sequence[FragmentMetadata] = ()) -> None:
         """Remove everything of the job that is not part of what was committed."""
@@ -115,12 +131,39 @@ class Stage:
                 storage.filesystem.rm_file(storage.path(f"{place.location}/data/{path}"))
 
 
-class _Rows:
-    """The rows of a task in the stored types, counted as they pass."""
+def _move(staged: Path, final: Path) -> None:
+    try:
+        staged.rename(final)
+    except FileNotFoundError as error:
+        if not final.exists():  # Otherwise an earlier attempt to commit the same results moved it.
+            raise InvalidTableStateError(
+                f"the file {staged}, which a task wrote, is gone: start the job anew"
+            ) from error
 
-    def __init__(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+
+def declare(handle: TableHandle) -> bool:
+    """Reserve the name of a new table; False if it is reserved already."""
+    try:
+        handle.namespace.declare_table(list(handle.id))
+    except TableAlreadyExistsError:
+        return False
+    return True
+
+
+def commit_first(place: TableRef, operation: Any) -> Any:
+    """Make the first version of a table, or fail because it has one."""
+    import lance
+
+    return lance.LanceDataset.commit(
+        place.location, operation, storage_options=dict(place.storage_options), max_retries=0, **place.committing()
+    )
+
+
+class _Rows:
+    """The rows of a task, counted as they pass."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = iter(batches)
-        self._schema = schema
         self._first: pa.RecordBatch | None = None
         self.count = 0
 
@@ -132,16 +175,14 @@ class _Rows:
         batch = self._first
         while batch is not None:
             self.count += batch.num_rows
-            yield cast_batch(batch, self._schema)
+            yield batch
             batch = next(self._batches, None)
 
 
-def fragments_of(messages: Iterable[WriterCommitMessage | None]) -> list[FragmentMetadata]:
-    """The fragments that tasks tell of; a task that failed tells nothing."""
+def _fragments_of(results: Iterable[Written]) -> list[FragmentMetadata]:
     from lance.fragment import FragmentMetadata
 
-    told = (message.fragments for message in messages if isinstance(message, Written))
-    return [FragmentMetadata.from_json(text) for fragments in told for text in fragments]
+    return [FragmentMetadata.from_json(json.dumps(one)) for result in results for one in result["fragments"]]
 
 
 def _files(fragments: Iterable[FragmentMetadata]) -> list[str]:

@@ -1,0 +1,72 @@
+"""Compaction: few large fragments instead of many small ones, and no deleted rows in files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lancespace.engines import Job
+from lancespace.errors import translated
+from lancespace.handles import TableHandle
+from lancespace.jobs.rounds import in_rounds
+from lancespace.jobs.submitted import SubmittedJob, submit
+
+if TYPE_CHECKING:
+    from lancespace.engines import Work
+    from lancespace.identifiers import Identifier
+    from lancespace.namespace import Namespace
+
+
+@dataclass(frozen=True)
+class _Rewrite:
+    """Fragments that become new ones."""
+
+    table: TableHandle
+    plan: str
+    """As JSON."""
+
+
+def compact(
+    namespace: Namespace,
+    table: Identifier,
+    *,
+    target_rows_per_fragment: int = 1 << 20,
+    max_tasks: int | None = None,
+) -> SubmittedJob:
+    """Rewrite small fragments as large ones, in one commit; ``max_tasks`` bounds how much one run does.
+
+    Readers and appenders are not held up. A concurrent delete or update of the same fragments makes the job start
+    again on what it finds.
+    """
+    handle = TableHandle.of(namespace, table)
+    handle.open()
+    options = {"target_rows_per_fragment": target_rows_per_fragment}
+    return submit(namespace, Job("compact", handle.name, lambda work: _run(handle, options, max_tasks, work)))
+
+
+def rewrite(task: _Rewrite) -> str:
+    """Write the new fragments of a task; runs wherever the engine computes."""
+    from lance.optimize import CompactionTask
+
+    plan = CompactionTask.from_json(task.plan)
+    with translated(f"compact table {task.table.name!r}"):
+        text: str = plan.execute(task.table.open(plan.read_version)).json()
+    return text
+
+
+def _run(handle: TableHandle, options: dict[str, int], max_tasks: int | None, work: Work) -> None:
+    in_rounds(f"table {handle.name!r}", work, lambda: _round(handle, options, max_tasks, work))
+
+
+def _round(handle: TableHandle, options: dict[str, int], max_tasks: int | None, work: Work) -> None:
+    from lance.optimize import Compaction, RewriteResult
+
+    with translated(f"compact table {handle.name!r}"):
+        dataset = handle.open()
+        planned = Compaction.plan(dataset, options).tasks[:max_tasks]
+    work.report(0.0, f"compacting {sum(len(one.fragments) for one in planned)} fragments")
+    tasks = [_Rewrite(handle, one.json()) for one in planned]
+    results = [RewriteResult.from_json(text) for _, text in work.map(rewrite, tasks, key=lambda task: task.plan)]
+    if results:
+        with translated(f"compact table {handle.name!r}"):
+            Compaction.commit(dataset, results)

@@ -1,0 +1,87 @@
+"""Copying a table into another namespace, on the same store or across clouds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lance_namespace import TableAlreadyExistsError
+
+from lancespace.engines import Job, fingerprint
+from lancespace.errors import translated
+from lancespace.handles import TableHandle
+from lancespace.jobs.stages import Stage, Written, declare
+from lancespace.jobs.submitted import SubmittedJob, submit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lancespace.engines import Work
+    from lancespace.identifiers import Identifier
+    from lancespace.namespace import Namespace
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A fragment on its way."""
+
+    source: TableHandle
+    version: int
+    fragment: int
+    stage: Stage
+
+
+def copy_table(
+    namespace: Namespace,
+    table: Identifier,
+    target: Namespace,
+    to: Identifier,
+    *,
+    version: int | None = None,
+) -> SubmittedJob:
+    """Copy one version of a table, by default the latest, as a new table; the target must not have it yet.
+
+    Rows and schema are copied, fragment by fragment; versions, tags and indexes are not. The copy appears whole.
+
+    Raises:
+        TableAlreadyExistsError: If the target has a table of that name with data.
+    """
+    source = TableHandle.of(namespace, table)
+    copy = TableHandle.of(target, to)
+    if copy.latest() is not None:
+        raise TableAlreadyExistsError(f"The table {copy.name!r} exists already: choose another name, or drop it.")
+    chosen: int = source.open(version).version
+    mark = fingerprint(
+        "copy", source.name, str(namespace.namespace_id()), chosen, str(target.namespace_id()), copy.name
+    )
+    stage = Stage(copy, mark, "create")
+    return submit(namespace, Job("copy", copy.name, lambda work: _run(source, chosen, stage, work), mark))
+
+
+def copy_fragment(task: _Piece) -> Written:
+    """Copy the rows of a fragment; runs wherever the engine computes."""
+    dataset = task.source.open(task.version)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield from dataset.get_fragment(task.fragment).to_batches()
+
+    with translated(f"copy to table {task.stage.handle.name!r}"):
+        return task.stage.write(rows(), dataset.schema)
+
+
+def _run(source: TableHandle, version: int, stage: Stage, work: Work) -> None:
+    dataset = source.open(version)
+    declare(stage.handle)
+    stage.prepare()
+    tasks = [_Piece(source, version, fragment.fragment_id, stage) for fragment in dataset.get_fragments()]
+    work.report(0.0, f"copying {len(tasks)} fragments", 0)
+    results, rows = [], 0
+    for _, written in work.map(copy_fragment, tasks, key=lambda task: str(task.fragment)):
+        results.append(written)
+        rows += written["rows"]
+        work.report(len(results) / len(tasks), f"copying {len(tasks)} fragments", rows)
+    fragments = stage.publish(results)
+    with translated(f"copy to table {stage.handle.name!r}"):
+        stage.commit(dataset.schema, fragments, None)
+    stage.discard(fragments)

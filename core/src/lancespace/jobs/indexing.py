@@ -1,0 +1,124 @@
+"""Building an index in pieces: a segment for each group of fragments, then one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lance_namespace import CreateTableIndexRequest, InvalidInputError
+
+from lancespace.engines import Job
+from lancespace.errors import translated
+from lancespace.handles import TableHandle
+from lancespace.jobs import models, segments
+from lancespace.jobs.rounds import in_rounds
+from lancespace.jobs.submitted import SubmittedJob, submit
+from lancespace.tables.indextypes import SCALAR_TYPES, VECTOR_TYPES, settled
+
+if TYPE_CHECKING:
+    import lance
+
+    from lancespace.engines import Work
+    from lancespace.identifiers import Identifier
+    from lancespace.namespace import Namespace
+
+SEGMENT_ROWS = 1 << 20
+"""How many rows a segment covers, if its fragments allow: a search looks into every segment."""
+WHOLE = frozenset({"RTREE", "MINHASHLSH"})
+"""Types that pylance builds over a whole table only."""
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """The fragments that one segment of the index covers."""
+
+    table: TableHandle
+    version: int
+    column: str
+    kind: str
+    name: str
+    fragments: tuple[int, ...] | None
+    options: Mapping[str, Any] = field(repr=False)
+
+
+def build_index(
+    namespace: Namespace,
+    table: Identifier,
+    column: str,
+    index_type: str,
+    *,
+    segment_rows: int = SEGMENT_ROWS,
+    **options: Any,
+) -> SubmittedJob:
+    """Build an index of any type; the options are those of ``create_table_index``.
+
+    Segments are built side by side and become visible together, in one commit. Rows that are appended meanwhile are
+    not in the index, as always; ``maintain`` takes them in.
+
+    Raises:
+        InvalidInputError: If the type or an option is unknown.
+        TableIndexAlreadyExistsError: If the name is taken.
+    """
+    handle = TableHandle.of(namespace, table)
+    kind = index_type.upper()
+    if kind not in VECTOR_TYPES | SCALAR_TYPES:
+        known = ", ".join(sorted(VECTOR_TYPES | SCALAR_TYPES))
+        raise InvalidInputError(f"unknown index_type {index_type!r}; known are {known}")
+    request = CreateTableIndexRequest(id=list(handle.id), column=column, index_type=kind, **options)
+    dataset = handle.open()
+    name, chosen = settled(dataset, kind, request)
+    plan = _Segment(handle, dataset.version, column, kind, name, None, chosen)
+    return submit(namespace, Job("index", handle.name, lambda work: _run(plan, segment_rows, work)))
+
+
+def build_segment(task: _Segment) -> dict[str, Any]:
+    """Build one segment; runs wherever the engine computes."""
+    with translated(f"build the index {task.name!r} of table {task.table.name!r}"):
+        dataset = task.table.open(task.version)
+        built = dataset.create_index_uncommitted(
+            task.column,
+            task.kind,
+            name=task.name,
+            fragment_ids=None if task.fragments is None else list(task.fragments),
+            **models.unpack(task.options),
+        )
+    return segments.to_json(built)
+
+
+def _run(plan: _Segment, segment_rows: int, work: Work) -> None:
+    in_rounds(f"table {plan.table.name!r}", work, lambda: _round(plan, segment_rows, work))
+
+
+def _round(plan: _Segment, segment_rows: int, work: Work) -> None:
+    dataset = plan.table.open()
+    options = plan.options
+    if plan.kind in VECTOR_TYPES:
+        work.report(0.0, f"training the index {plan.name!r}")
+        with translated(f"train the index {plan.name!r} of table {plan.table.name!r}"):
+            options = models.train(dataset, plan.column, plan.kind, plan.options)
+    tasks = [
+        _Segment(plan.table, dataset.version, plan.column, plan.kind, plan.name, fragments, options)
+        for fragments in _groups(dataset, plan.kind, segment_rows)
+    ]
+    work.report(0.0, f"building {len(tasks)} segments of the index {plan.name!r}")
+    built = [result for _, result in work.map(build_segment, tasks, key=lambda task: str(task.fragments))]
+    with translated(f"commit the index {plan.name!r} of table {plan.table.name!r}"):
+        dataset.commit_existing_index_segments(plan.name, plan.column, [segments.from_json(one) for one in built])
+
+
+def _groups(dataset: lance.LanceDataset, kind: str, segment_rows: int) -> Iterator[tuple[int, ...] | None]:
+    """Fragments that together have about so many rows; None stands for the whole table."""
+    if kind in WHOLE:
+        yield None
+        return
+    group: list[int] = []
+    rows = 0
+    for fragment in dataset.get_fragments():
+        group.append(fragment.fragment_id)
+        rows += fragment.count_rows()
+        if rows >= segment_rows:
+            yield tuple(group)
+            group, rows = [], 0
+    if group:
+        yield tuple(group)
