@@ -10,6 +10,7 @@ A job commits once, or says so; it is cancelled with ``SubmittedJob.cancel`` or 
 
 from __future__ import annotations
 
+from lancespace.jobs.changing import delete_rows, update_rows
 from lancespace.jobs.cleanup import clean_up
 from lancespace.jobs.compaction import compact
 from lancespace.jobs.copying import copy_table
@@ -25,6 +26,8 @@ __all__ = [
     "clean_up",
     "compact",
     "copy_table",
+    "delete_rows",
     "import_files",
     "maintain",
+    "update_rows",
 ]

@@ -9,17 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lancespace_spark.merging import Merged, upsert
     from lancespace_spark.queries import attach, sql
     from lancespace_spark.sessions import session
     from lancespace_spark.source import register
 
-__all__ = ["attach", "register", "session", "sql"]
+__all__ = ["Merged", "attach", "register", "session", "sql", "upsert"]
 
 _HOME = {
+    "Merged": "lancespace_spark.merging",
     "attach": "lancespace_spark.queries",
     "register": "lancespace_spark.source",
     "session": "lancespace_spark.sessions",
     "sql": "lancespace_spark.queries",
+    "upsert": "lancespace_spark.merging",
 }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import TableColumnNotFoundError
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.types import StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from lancespace_spark.options import SourceOptions, parse
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     )
 
 NAME = "lancespace"
+HIDDEN = (StructField("_rowid", LongType(), nullable=False), StructField("_rowaddr", LongType(), nullable=False))
+"""Columns that every table has, for those who ask for them by the option ``columns``."""
 
 
 class LanceSource(DataSource):
@@ -37,7 +39,7 @@ class LanceSource(DataSource):
         options = self._options()
         whole = spark_schema(options.handle.open(options.version, options.get("branch")).schema)
         wanted = options.get("columns")
-        return whole if wanted is None else _chosen(whole, wanted, options)
+        return whole if wanted is None else _chosen(StructType([*whole.fields, *HIDDEN]), wanted, options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch read."""
@@ -77,6 +79,6 @@ def _chosen(whole: StructType, wanted: list[str], options: SourceOptions) -> Str
     if unknown:
         raise TableColumnNotFoundError(
             f"the table {options.handle.name!r} has no column {', '.join(map(repr, unknown))}; "
-            f"it has {', '.join(whole.fieldNames())}"
+            f"it has {', '.join(name for name in whole.fieldNames() if not name.startswith('_row'))}"
         )
     return StructType([whole[name] for name in wanted])

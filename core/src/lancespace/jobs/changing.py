@@ -1,0 +1,177 @@
+"""Updating and deleting rows of large tables: a task for each fragment, one commit for all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lance_namespace import InvalidInputError
+
+from lancespace.engines import Job, fingerprint
+from lancespace.errors import translated
+from lancespace.handles import TableHandle
+from lancespace.jobs.rounds import in_rounds
+from lancespace.jobs.stages import Stage
+from lancespace.jobs.submitted import SubmittedJob, submit
+from lancespace.tables.fields import field_at
+
+if TYPE_CHECKING:
+    import lance
+    import pyarrow as pa
+    from lance.fragment import FragmentMetadata
+
+    from lancespace.engines import Work
+    from lancespace.identifiers import Identifier
+    from lancespace.namespace import Namespace
+
+ADDRESS = "_rowaddr"
+_OFFSET = 0xFFFFFFFF
+"""The part of a row's address that counts the rows of its fragment."""
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A fragment to change."""
+
+    table: TableHandle
+    version: int
+    fragment: int
+    where: str | None
+    stage: Stage | None = None
+    updates: tuple[tuple[str, str], ...] = ()
+
+
+def delete_rows(namespace: Namespace, table: Identifier, where: str) -> SubmittedJob:
+    """Delete the rows for which a filter holds."""
+    handle = TableHandle.of(namespace, table)
+    _check(handle, where)
+    return submit(namespace, Job("delete", handle.name, lambda work: _run_delete(handle, where, work)))
+
+
+def update_rows(
+    namespace: Namespace, table: Identifier, updates: Mapping[str, str], where: str | None = None
+) -> SubmittedJob:
+    """Set columns to the values of SQL expressions, in all rows or where a filter holds.
+
+    Raises:
+        InvalidInputError: If there is nothing to update.
+        TableColumnNotFoundError: If there is no such column.
+    """
+    if not updates:
+        raise InvalidInputError("update_rows needs at least one column to set")
+    handle = TableHandle.of(namespace, table)
+    dataset = _check(handle, where)
+    for column in updates:
+        field_at(dataset, column)
+    pairs = tuple(sorted(updates.items()))
+    return submit(namespace, Job("update", handle.name, lambda work: _run_update(handle, pairs, where, work)))
+
+
+def delete_in_fragment(task: _Change) -> dict[str, Any]:
+    """Mark rows of a fragment as deleted; runs wherever the engine computes."""
+    with translated(f"delete rows of table {task.table.name!r}"):
+        fragment = task.table.open(task.version).get_fragment(task.fragment)
+        before = fragment.count_rows()
+        left = fragment.delete(task.where)
+    if left is None:
+        return {"fragment": None, "rows": before}
+    return {"fragment": left.to_json(), "rows": before - left.num_rows}
+
+
+def update_in_fragment(task: _Change) -> dict[str, Any]:
+    """Write the changed rows of a fragment anew and mark the old ones; runs wherever the engine computes."""
+    assert task.stage is not None  # noqa: S101 - an update has one
+    with translated(f"update table {task.table.name!r}"):
+        dataset = task.table.open(task.version)
+        fragment = dataset.get_fragment(task.fragment)
+        rows = _Updated(dataset, fragment, task)
+        written = task.stage.write(rows, dataset.schema)
+        left = fragment.delete_rows(rows.offsets) if rows.offsets else fragment.metadata
+    return {**written, "fragment": None if left is None else left.to_json()}
+
+
+class _Updated:
+    """The rows of a fragment that are to change, as they are to be; where they were is remembered as they pass."""
+
+    def __init__(self, dataset: lance.LanceDataset, fragment: Any, task: _Change) -> None:
+        updates = dict(task.updates)
+        self._schema = dataset.schema
+        columns = {name: updates.get(name, _quoted(name)) for name in dataset.schema.names}
+        self._scanner = fragment.scanner(columns={**columns, ADDRESS: ADDRESS}, filter=task.where)
+        self.offsets: list[int] = []
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._scanner.to_reader():
+            self.offsets += [address & _OFFSET for address in batch.column(ADDRESS).to_pylist()]
+            yield batch.select(self._schema.names).cast(self._schema)
+
+
+def _run_delete(handle: TableHandle, where: str, work: Work) -> None:
+    import lance
+
+    def attempt() -> None:
+        dataset = handle.open()
+        tasks = [_Change(handle, dataset.version, one.fragment_id, where) for one in dataset.get_fragments()]
+        touched = _touched(work, delete_in_fragment, tasks, "deleting")
+        if touched:
+            gone = [number for number, result in touched.items() if result["fragment"] is None]
+            operation = lance.LanceOperation.Delete(_left(touched), gone, where)
+            with translated(f"delete rows of table {handle.name!r}"):
+                lance.LanceDataset.commit(dataset, operation, read_version=dataset.version)
+
+    in_rounds(f"table {handle.name!r}", work, attempt)
+
+
+def _run_update(handle: TableHandle, updates: tuple[tuple[str, str], ...], where: str | None, work: Work) -> None:
+    import lance
+
+    def attempt() -> None:
+        dataset = handle.open()
+        stage = Stage(handle, fingerprint("update", dataset.version, updates, where), "append")
+        stage.prepare()
+        ids = [one.fragment_id for one in dataset.get_fragments()]
+        tasks = [_Change(handle, dataset.version, number, where, stage, updates) for number in ids]
+        touched = _touched(work, update_in_fragment, tasks, "updating")
+        fragments = stage.publish(touched.values())
+        if touched:
+            gone = [number for number, result in touched.items() if result["fragment"] is None]
+            operation = lance.LanceOperation.Update(gone, _left(touched), fragments)
+            with translated(f"update table {handle.name!r}"):
+                lance.LanceDataset.commit(dataset, operation, read_version=dataset.version)
+        stage.discard(fragments)
+
+    in_rounds(f"table {handle.name!r}", work, attempt)
+
+
+def _touched(work: Work, function: Any, tasks: list[_Change], doing: str) -> dict[int, dict[str, Any]]:
+    """The fragments in which something changed, and what."""
+    touched: dict[int, dict[str, Any]] = {}
+    rows = 0
+    work.report(0.0, f"{doing} in {len(tasks)} fragments", 0)
+    for done, (task, result) in enumerate(work.map(function, tasks, key=lambda task: str(task.fragment)), 1):
+        if result["rows"]:
+            touched[task.fragment] = result
+            rows += result["rows"]
+        work.report(done / len(tasks), f"{doing} in {len(tasks)} fragments", rows)
+    return touched
+
+
+def _left(touched: Mapping[int, Mapping[str, Any]]) -> list[FragmentMetadata]:
+    from lance.fragment import FragmentMetadata
+
+    kept = (result["fragment"] for result in touched.values())
+    return [FragmentMetadata.from_json(json.dumps(one)) for one in kept if one is not None]
+
+
+def _check(handle: TableHandle, where: str | None) -> lance.LanceDataset:
+    """Open the table and have the filter understood before a job is made of it."""
+    dataset = handle.open()
+    with translated(f"change rows of table {handle.name!r} where {where!r}"):
+        dataset.scanner(columns=[], with_row_id=True, filter=where).explain_plan()
+    return dataset
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
