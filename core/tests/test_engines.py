@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import threading
-from types import MethodType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lancespace.connection import Connection
-from lancespace.engines import Job, JobState, JobStatus, Report
+from lancespace.engines import Job, JobState, JobStatus, Work, fingerprint
 from lancespace.engines import local as local_engine
+from lancespace.engines.local import LocalEngine
+from lancespace.testing.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from types import MethodType
 
 TIMEOUT = 30
 """Seconds after which a wait is a failure; nothing here takes that long."""
@@ -24,23 +26,24 @@ class Gate:
         self.reached = threading.Event()
         self.opened = threading.Event()
 
-    def run(self, report: Report) -> None:
-        report(0.5, "half way")
+    def run(self, work: Work) -> None:
+        work.report(0.5, "half way", 7)
         self.reached.set()
         assert self.opened.wait(TIMEOUT)
-        report(0.9, "almost there")
+        work.report(0.9, "almost there")
 
 
 @pytest.fixture
-def connection() -> Iterator[Connection]:
+def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+    monkeypatch.setattr(local_engine, "_TICK", 0.02)
     connection = Connection("memory", {})
     connection.use_engine()
     yield connection
     connection.close()
 
 
-def submit(connection: Connection, run: object, kind: str = "test") -> str:
-    job_id: str = connection.hooks.submit_job(job=Job(kind, run))  # type: ignore[arg-type]
+def submit(connection: Connection, run: Callable[[Work], Any], kind: str = "test", mark: str | None = None) -> str:
+    job_id: str = connection.hooks.submit_job(job=Job(kind, "sales.orders", run, mark))
     return job_id
 
 
@@ -49,18 +52,16 @@ def describe(connection: Connection, job_id: str) -> JobStatus:
     return status
 
 
-def run_to_the_end(connection: Connection, run: object) -> JobStatus:
+def engine_of(connection: Connection) -> LocalEngine:
+    method: MethodType = connection.hooks.submit_job.get_hookimpls()[0].function  # type: ignore[assignment]
+    assert isinstance(method.__self__, LocalEngine)
+    return method.__self__
+
+
+def run_to_the_end(connection: Connection, run: Callable[[Work], Any], mark: str | None = None) -> JobStatus:
     """The status of a job after it was started and is over."""
-    started = threading.Event()
-
-    def noticed(report: Report) -> None:
-        started.set()
-        run(report)  # type: ignore[operator]
-
-    job_id = submit(connection, noticed)
-    assert started.wait(TIMEOUT)
-    connection.close()  # Waits for running jobs.
-    return describe(connection, job_id)
+    job_id = submit(connection, run, mark=mark)
+    return until(lambda: describe(connection, job_id), lambda status: status.state.is_final)
 
 
 def test_job_runs_while_the_caller_goes_on(connection: Connection):
@@ -68,19 +69,24 @@ def test_job_runs_while_the_caller_goes_on(connection: Connection):
     job_id = submit(connection, gate.run, "backfill")
     assert gate.reached.wait(TIMEOUT)
 
-    assert describe(connection, job_id) == JobStatus(job_id, "backfill", JobState.RUNNING, 0.5, "half way")
+    status = describe(connection, job_id)
+    assert (status.job_id, status.kind, status.about) == (job_id, "backfill", "sales.orders")
+    assert (status.state, status.fraction, status.message, status.rows) == (JobState.RUNNING, 0.5, "half way", 7)
+    assert status.started_at is not None
+    assert status.created_at <= status.started_at <= status.updated_at
+    assert status.owner
 
     gate.opened.set()
 
 
 def test_job_that_returns_has_succeeded(connection: Connection):
-    status = run_to_the_end(connection, lambda report: None)  # noqa: ARG005 - what a job takes
+    status = run_to_the_end(connection, lambda _: None)
 
     assert (status.state, status.fraction, status.message) == (JobState.SUCCEEDED, 1.0, "done")
 
 
 def test_job_that_raises_has_failed_and_says_why(connection: Connection, caplog: pytest.LogCaptureFixture):
-    def fail(report: Report) -> None:  # noqa: ARG001 - what a job takes
+    def fail(_: Work) -> None:
         raise ValueError("no such column")
 
     status = run_to_the_end(connection, fail)
@@ -108,7 +114,7 @@ def test_queued_job_that_is_cancelled_never_runs(connection: Connection):
         submit(connection, gate.run)
         assert gate.reached.wait(TIMEOUT)
     ran: list[str] = []
-    job_id = submit(connection, lambda report: ran.append("ran"))  # noqa: ARG005 - what a job takes
+    job_id = submit(connection, lambda _: ran.append("ran"))
     assert describe(connection, job_id).state is JobState.QUEUED
 
     connection.hooks.cancel_job(job_id=job_id)
@@ -121,26 +127,33 @@ def test_queued_job_that_is_cancelled_never_runs(connection: Connection):
 
 
 def test_cancelling_what_is_over_changes_nothing(connection: Connection):
-    status = run_to_the_end(connection, lambda report: None)  # noqa: ARG005 - what a job takes
+    status = run_to_the_end(connection, lambda _: None)
 
     assert connection.hooks.cancel_job(job_id=status.job_id) == status
     assert describe(connection, status.job_id) == status
 
 
 def test_close_stops_jobs_at_their_next_report(connection: Connection):
-    def endless(report: Report) -> None:
-        while True:
-            report(0.1, "still at it")
+    started = threading.Event()
 
-    assert run_to_the_end(connection, endless).state is JobState.CANCELED
+    def endless(work: Work) -> None:
+        started.set()
+        while True:
+            work.report(0.1, "still at it")
+
+    job_id = submit(connection, endless)
+    assert started.wait(TIMEOUT)
+    connection.close()
+
+    assert describe(connection, job_id).state is JobState.CANCELED
 
 
 @pytest.mark.parametrize(("reported", "shown"), [(-1.0, 0.0), (0.25, 0.25), (7.0, 1.0)])
 def test_fraction_stays_between_nothing_and_everything(connection: Connection, reported: float, shown: float):
     told, seen = threading.Event(), threading.Event()
 
-    def report_once(report: Report) -> None:
-        report(reported, "")
+    def report_once(work: Work) -> None:
+        work.report(reported, "")
         told.set()
         assert seen.wait(TIMEOUT)
 
@@ -151,27 +164,145 @@ def test_fraction_stays_between_nothing_and_everything(connection: Connection, r
     seen.set()
 
 
-def test_unknown_job(connection: Connection):
-    assert connection.hooks.describe_job(job_id="nobody") is None
-    assert connection.hooks.cancel_job(job_id="nobody") is None
+@pytest.mark.parametrize("job_id", ["nobody", "0" * 32, "../" + "0" * 29])
+def test_unknown_job(connection: Connection, job_id: str):
+    assert connection.hooks.describe_job(job_id=job_id) is None
+    assert connection.hooks.cancel_job(job_id=job_id) is None
+    assert connection.hooks.edit_job(job_id=job_id, edit=dict.clear) is None
 
 
-def test_finished_jobs_are_forgotten_oldest_first(connection: Connection, monkeypatch: pytest.MonkeyPatch):
+def test_properties_are_kept_beside_what_the_job_tells(connection: Connection):
+    status = run_to_the_end(connection, lambda _: None)
+
+    assert connection.hooks.edit_job(job_id=status.job_id, edit=lambda kept: kept.update(a="1", b="2")).properties
+    connection.hooks.edit_job(job_id=status.job_id, edit=lambda kept: kept.pop("a"))
+
+    assert describe(connection, status.job_id).properties == {"b": "2"}
+
+
+def test_edits_at_the_same_time_are_all_kept(connection: Connection):
+    status = run_to_the_end(connection, lambda _: None)
+    names = [f"n{number}" for number in range(20)]
+
+    def keep(name: str) -> None:
+        connection.hooks.edit_job(job_id=status.job_id, edit=lambda kept: kept.update({name: "x"}))
+
+    threads = [threading.Thread(target=keep, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(describe(connection, status.job_id).properties) == sorted(names)
+
+
+def test_records_of_finished_jobs_are_pruned_oldest_first(connection: Connection, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(local_engine, "_KEPT", 2)
-    method = connection.hooks.submit_job.get_hookimpls()[0].function
-    assert isinstance(method, MethodType)
-    engine = method.__self__
-    assert isinstance(engine, local_engine.LocalEngine)
-    engine._jobs = {name: JobStatus(name, "test", JobState.SUCCEEDED) for name in ("oldest", "old", "recent")}
+    jobs = [run_to_the_end(connection, lambda _: None).job_id for _ in range(4)]
+    until(lambda: dict(engine_of(connection)._running), lambda running: not running)
+
+    submit(connection, lambda _: None)
+
+    known = [connection.hooks.describe_job(job_id=job_id) is not None for job_id in jobs]
+    assert known == [False, False, True, True]
+
+
+def test_records_of_running_jobs_are_never_pruned(connection: Connection, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(local_engine, "_KEPT", 0)
     gate = Gate()
+    job_id = submit(connection, gate.run)
+    assert gate.reached.wait(TIMEOUT)
 
-    submit(connection, gate.run)
+    submit(connection, lambda _: None)
 
-    assert connection.hooks.describe_job(job_id="oldest") is None
-    assert describe(connection, "recent").state is JobState.SUCCEEDED
+    assert engine_of(connection)._records.load(job_id) is not None
     gate.opened.set()
 
 
 @pytest.mark.parametrize("state", JobState)
 def test_a_job_is_over_when_it_neither_waits_nor_runs(state: JobState):
     assert state.is_final is (state not in {JobState.QUEUED, JobState.RUNNING})
+
+
+class TestMap:
+    def test_results_of_all_tasks(self, connection: Connection):
+        found: dict[int, int] = {}
+
+        def squares(work: Work) -> None:
+            found.update(work.map(lambda task: task * task, range(50), key=str, concurrency=3))
+
+        assert run_to_the_end(connection, squares).state is JobState.SUCCEEDED
+        assert found == {number: number * number for number in range(50)}
+
+    def test_as_many_at_once_as_asked(self, connection: Connection):
+        together = threading.Barrier(3)
+
+        def meet(_: int) -> int:
+            return together.wait(TIMEOUT)
+
+        status = run_to_the_end(connection, lambda work: list(work.map(meet, range(6), key=str, concurrency=3)))
+
+        assert status.state is JobState.SUCCEEDED, status.message
+
+    def test_progress_between_tasks(self, connection: Connection):
+        seen: list[float] = []
+
+        def watch(work: Work) -> None:
+            assert known.wait(TIMEOUT)
+            work.report(0.2, "planned")
+            mapped = work.map(str, range(4), key=str, concurrency=1)
+            seen.extend(describe(connection, job_id[0]).fraction for _ in mapped)
+
+        known = threading.Event()
+        job_id: list[str] = []
+        job_id.append(submit(connection, watch))
+        known.set()
+        until(lambda: describe(connection, job_id[0]), lambda status: status.state.is_final)
+
+        assert seen == pytest.approx([0.4, 0.6, 0.8, 1.0])
+
+    def test_a_cancelled_job_begins_no_further_task(self, connection: Connection):
+        gate, begun = Gate(), []
+
+        def task(number: int) -> None:
+            begun.append(number)
+            gate.reached.set()
+            assert gate.opened.wait(TIMEOUT)
+
+        job_id = submit(connection, lambda work: list(work.map(task, range(9), key=str, concurrency=1)))
+        assert gate.reached.wait(TIMEOUT)
+        connection.hooks.cancel_job(job_id=job_id)
+        gate.opened.set()
+        connection.close()
+
+        assert describe(connection, job_id).state is JobState.CANCELED
+        assert begun == [0]
+
+    def test_a_repeat_runs_only_what_is_missing(self, connection: Connection):
+        ran: list[int] = []
+
+        def task(number: int) -> list[int]:
+            ran.append(number)
+            if number == 2 and ran.count(2) == 1:
+                raise ValueError("not yet")
+            return [number]
+
+        found: dict[int, Any] = {}
+
+        def job(work: Work) -> None:
+            found.update(work.map(task, range(4), key=str, concurrency=1))
+
+        mark = fingerprint("the same work")
+        assert run_to_the_end(connection, job, mark).state is JobState.FAILED
+        assert run_to_the_end(connection, job, mark).state is JobState.SUCCEEDED
+        assert ran == [0, 1, 2, 2, 3]
+        assert found == {number: [number] for number in range(4)}
+
+        assert run_to_the_end(connection, job, mark).state is JobState.SUCCEEDED
+        assert len(ran) == 9, "a success needs its results no longer"
+
+    def test_results_that_cannot_be_kept_are_refused(self, connection: Connection):
+        status = run_to_the_end(connection, lambda work: list(work.map(type, [1], key=str)), fingerprint("any"))
+
+        assert status.state is JobState.FAILED
+        assert "JSON" in status.message

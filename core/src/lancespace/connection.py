@@ -21,10 +21,26 @@ if TYPE_CHECKING:
 
 WRAPPERS_PROPERTY = Property("wrappers", "Wrapper plugins around every operation, comma separated, outermost first")
 ENGINE_PROPERTY = Property("engine", "Engine plugin that runs long work as jobs", default="local")
+UDF_PROPERTY = Property(
+    "udf.enabled", "Run Python functions that are kept in tables: of virtual columns and views", type=bool, default=False
+)
 COUNTS_PROPERTY = Property(
     "ops_metrics_enabled", "Count the calls of each operation for retrieve_ops_metrics()", type=bool, default=False
 )
-COMMON_PROPERTIES = (WRAPPERS_PROPERTY, ENGINE_PROPERTY, COUNTS_PROPERTY)
+THRESHOLD_PROPERTY = Property(
+    "views.threshold", "After so many changes of its sources, a view with auto_refresh is refreshed", type=int, default=1
+)
+COOLDOWN_PROPERTY = Property(
+    "views.cooldown", "Seconds between two automatic refreshes of one view, at least", type=float, default=1.0
+)
+COMMON_PROPERTIES = (
+    WRAPPERS_PROPERTY,
+    ENGINE_PROPERTY,
+    UDF_PROPERTY,
+    THRESHOLD_PROPERTY,
+    COOLDOWN_PROPERTY,
+    COUNTS_PROPERTY,
+)
 """What every backend takes beside its own."""
 
 
@@ -42,7 +58,7 @@ class Connection:
         self._manager = new_manager(*HOOK_GROUPS)
         backend_class = registry.find(registry.BACKENDS, backend_name).load()
         wrapper_classes = _wrapper_classes(backend_name, properties)
-        declared = [*COMMON_PROPERTIES, *backend_class.properties]
+        declared = [*COMMON_PROPERTIES, *backend_class.properties, *_engine_properties(properties)]
         for name, wrapper_class in wrapper_classes.items():
             declared += [replace(prop, name=f"{name}.{prop.name}") for prop in wrapper_class.properties]
         self.settings = Settings(declared, properties, owner=backend_name)
@@ -100,6 +116,15 @@ class Connection:
 
     def _storage_properties(self) -> dict[str, str]:
         return self.settings.family("storage.") if self.settings.declares("storage.") else {}
+
+
+def _engine_properties(properties: Mapping[str, str]) -> tuple[Property, ...]:
+    """What the chosen engine takes beside; the default one takes nothing, and is not loaded for that."""
+    name = properties.get(ENGINE_PROPERTY.name, ENGINE_PROPERTY.default)
+    if not isinstance(name, str) or name == ENGINE_PROPERTY.default:
+        return ()
+    declared: tuple[Property, ...] = getattr(registry.find(registry.ENGINES, name).load(), "properties", ())
+    return declared
 
 
 def _wrapper_classes(backend_name: str, properties: Mapping[str, str]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from lancespace.arrow import ArrowData
     from lancespace.engines import Job, JobStatus
+    from lancespace.properties import Property
     from lancespace.storage import Credentials
 
 hookspec = pluggy.HookspecMarker("lancespace")
@@ -112,8 +113,29 @@ class StorageHooks:
 
     @staticmethod
     @hookspec(firstresult=True)
-    def vend_credentials(location: str, options: Mapping[str, str], permission: str) -> Credentials:  # type: ignore[empty-body]
-        """Temporary credentials for this prefix only; ``permission`` is ``read``, ``write`` or ``admin``."""
+    def delete_tree(filesystem: AbstractFileSystem, path: str, last: str | None) -> bool:  # type: ignore[empty-body]
+        """Delete all files below ``path`` and one at ``path``, and nothing beside; answer True.
+
+        Those that are gone already are no error. The file ``last``, if given, is deleted when all others are gone.
+        Without this hook, fsspec deletes what it takes for a directory.
+        """
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def vendor_properties() -> tuple[Property, ...]:  # type: ignore[empty-body]
+        """The ``credential_vendor.*`` properties that ``vend_credentials`` takes; who vends none has neither hook."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def vend_credentials(  # type: ignore[empty-body]
+        location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
+    ) -> Credentials:
+        """New temporary credentials for what is below ``location``, and for nothing else.
+
+        ``permission`` is ``read``, ``write`` (also add files) or ``admin`` (also delete them); ``settings`` are the
+        checked values of ``vendor_properties``. Its ``storage_options`` are for strangers: of ``options`` they have
+        what a client needs to reach the store, and never the credentials.
+        """
 
 
 class JobHooks:
@@ -133,6 +155,11 @@ class JobHooks:
     @hookspec(firstresult=True)
     def cancel_job(job_id: str) -> JobStatus:  # type: ignore[empty-body]
         """Ask the job to stop at its next safe point; None for an id the engine does not know."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def edit_job(job_id: str, edit: Callable[[dict[str, str]], None]) -> JobStatus:  # type: ignore[empty-body]
+        """Let ``edit`` change the properties kept with the job, all or nothing; None for an id it does not know."""
 
 
 HOOK_GROUPS = (OperationHooks, ConnectionHooks, StorageHooks, JobHooks)

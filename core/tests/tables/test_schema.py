@@ -10,10 +10,9 @@ from lance_namespace import (
     InvalidTableStateError,
     TableColumnNotFoundError,
     TableSchemaValidationError,
-    UnsupportedOperationError,
 )
 
-from lancespace.tables.schema import COMPUTED_KEY
+from lancespace.tables.recipes import COMPUTED_KEY
 
 
 @pytest.fixture
@@ -90,7 +89,9 @@ class TestAdd:
                 InvalidInputError,
                 "'n' is given twice",
             ),
-            ([{"name": "v", "virtual_column": VIRTUAL}], UnsupportedOperationError, "'v': virtual columns"),
+            ([{"name": "w", "virtual_column": VIRTUAL}], InvalidInputError, "'w' must be the 'column' of one of"),
+            ([{"name": "v", "computed": "1", "virtual_column": VIRTUAL}], InvalidInputError, "'v' needs either"),
+            ([{"name": "v", "computed": "1"}, {"name": "v", "virtual_column": VIRTUAL}], InvalidInputError, "twice"),
             ([{"name": "n", "expression": "nope + 1"}], TableColumnNotFoundError, "nope"),
             ([{"name": "n", "computed": "nope + 1"}], TableColumnNotFoundError, "nope"),
             ([{"name": "n", "expression": "id + )"}], InvalidInputError, "sql parser error"),
@@ -144,7 +145,7 @@ class TestAlter:
             ([{"path": "name", "nullable": False}], TableSchemaValidationError, "name"),
             ([{"path": "id", "data_type": {"type": "weird"}}], InvalidInputError, "unknown data type 'weird'"),
             ([{"path": "id", "data_type": {"kind": "int64"}}], InvalidInputError, "is not a data type"),
-            ([{"path": "id", "virtual_column": {"udf": "AAAA"}}], UnsupportedOperationError, "no virtual columns"),
+            ([{"path": "id", "virtual_column": {"udf": "AAAA"}}], InvalidInputError, "'id' is not a virtual column"),
             ([{"path": "name", "rename": "x"}, {"path": "nope", "rename": "y"}], TableColumnNotFoundError, "nope"),
         ],
     )

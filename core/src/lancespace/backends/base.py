@@ -9,6 +9,7 @@ from lancespace.properties import Property
 
 if TYPE_CHECKING:
     from lancespace.connection import Connection
+    from lancespace.storage import Storage
 
 
 class Backend:
@@ -29,3 +30,7 @@ class Backend:
     def namespace_id(self) -> str:
         """The identifying properties, e.g. ``dir(root=/data)``."""
         return self.settings.identity()
+
+    def job_storage(self) -> Storage | None:
+        """Where an engine keeps the records of jobs, apart from all tables; None: in memory, with the connection."""
+        return None

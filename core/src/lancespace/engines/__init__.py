@@ -1,10 +1,18 @@
-"""Jobs: long work that an engine plugin runs while the caller goes on."""
+"""Jobs: long work that an engine plugin runs while the caller goes on.
+
+A :class:`Job` is driver code. It plans tasks, has the engine run them with :meth:`Work.map` wherever that computes, and
+commits once. What it did is kept in the catalog, so another process can ask for it, and a repeat goes on from there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, Protocol, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
 class JobState(str, Enum):
@@ -28,20 +36,64 @@ class JobStatus:
 
     job_id: str
     kind: str
-    state: JobState
+    about: str
+    state: JobState = JobState.QUEUED
     fraction: float = 0.0
     """How much is done, from 0 to 1."""
     message: str = ""
     """What it is doing, or why it failed."""
+    rows: int | None = None
+    """How many rows are done; None as long as the job has not said."""
+    created_at: float = 0.0
+    """When it was submitted, in seconds since 1970, as the other times."""
+    started_at: float | None = None
+    updated_at: float = 0.0
+    """When it last changed or, while it runs, showed that it is alive."""
+    owner: str = ""
+    """The host and process that runs it."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """What ``alter_transaction`` has set."""
 
-
-Report = Callable[[float, str], None]
-"""What a job calls at its safe points: the fraction done and a word on it. It raises ``JobCanceled`` if the job is to
-stop."""
+    @property
+    def rate(self) -> float | None:
+        """Rows per second since the start; None as long as that is not known."""
+        if self.rows is None or self.started_at is None or self.updated_at <= self.started_at:
+            return None
+        return self.rows / (self.updated_at - self.started_at)
 
 
 class JobCanceled(Exception):  # noqa: N818 - a request, not an error
-    """Raised inside a job by its report, at a safe point, after it was cancelled."""
+    """Raised inside a job by its work, at a safe point, after it was cancelled."""
+
+
+class Work(Protocol):
+    """What a running job is given: the way to tell how it is doing, and the engine's hands."""
+
+    def report(self, fraction: float, message: str, rows: int | None = None) -> None:
+        """Say how far the job is: a safe point.
+
+        Raises:
+            JobCanceled: If the job is to stop. It must leave nothing half done.
+        """
+
+    def map(
+        self,
+        function: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        *,
+        key: Callable[[Task], str],
+        concurrency: int | None = None,
+    ) -> Iterator[tuple[Task, Result]]:
+        """Run a function over tasks wherever the engine computes; results come as they are ready, in any order.
+
+        The function may run in another process: it and the tasks must pickle, so it is a top-level one, and a task
+        says how to open a table instead of holding an open one. If the job has a fingerprint, results are kept under
+        their key until the job succeeds; a repeat is given them and runs only what is missing. They must be values
+        that JSON has, as a pickle in a catalog would be code of whoever can write there.
+
+        Between tasks it reports progress, and raises ``JobCanceled`` if the job is to stop.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -50,5 +102,18 @@ class Job:
 
     kind: str
     """What messages and listings call it, e.g. ``backfill``."""
-    run: Callable[[Report], None]
-    """The work. It reports at its safe points, and leaves nothing half done if the report raises."""
+    about: str
+    """The table or view that it works on, as a person writes it."""
+    run: Callable[[Work], None]
+    """The work, on the driver."""
+    fingerprint: str | None = None
+    """Equal for a repeat of the same work, which finds the results that are kept by it; see :func:`fingerprint`."""
+
+
+def fingerprint(*parts: Any) -> str:
+    """A fingerprint, or a key of a task, of whatever makes it this one: JSON values."""
+    import hashlib
+    import json
+
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import os
 import threading
-import uuid
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from lancespace.engines import Job, JobCanceled, JobState, JobStatus
+from lancespace.engines import Job, JobStatus, Result, Task
+from lancespace.engines.files import MemoryFiles, StoredFiles
+from lancespace.engines.records import Edit, JobRecords
+from lancespace.engines.work import RunningJob
 from lancespace.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -18,75 +24,122 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _WORKERS = 2
+"""How many jobs run at once; the others wait."""
 _KEPT = 1000
-"""How many finished jobs are remembered."""
+"""How many jobs a catalog keeps records of."""
+_TICK = 1.0
+"""Seconds between two looks at the jobs: a record is written no more often."""
 
 
 class LocalEngine:
-    """Runs jobs in a few threads and remembers how they ended."""
+    """Runs jobs in a few threads. An engine that computes elsewhere overrides :meth:`compute`.
 
-    def __init__(self, connection: Connection) -> None:  # noqa: ARG002 - what every engine is given
+    Records are kept where the backend says (``job_storage``), or in memory if it has no place for them.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="lancespace-job")
         self._lock = threading.Lock()
-        self._jobs: dict[str, JobStatus] = {}
-        self._cancelled: set[str] = set()
+        self._running: dict[str, RunningJob] = {}
+        self._ticker: threading.Thread | None = None
+        self._is_closing = threading.Event()
 
     @hookimpl
     def submit_job(self, job: Job) -> str:
-        """Queue the job."""
-        job_id = uuid.uuid4().hex
+        """Queue the job; its record is there before its id is known to anybody."""
+        self._records.prune(_KEPT)
+        running = RunningJob(job, self._records, self.compute)
+        running.write()
+        job_id = running.status.job_id
         with self._lock:
-            self._forget_oldest()
-            self._jobs[job_id] = JobStatus(job_id, job.kind, JobState.QUEUED)
-        self._pool.submit(self._run, job_id, job)
+            self._running[job_id] = running
+            if self._ticker is None:
+                self._ticker = threading.Thread(target=self._tick, name="lancespace-heartbeat", daemon=True)
+                self._ticker.start()
+        self._pool.submit(running.run)
         return job_id
 
     @hookimpl
     def describe_job(self, job_id: str) -> JobStatus | None:
-        """The job as it is now."""
-        with self._lock:
-            return self._jobs.get(job_id)
+        """The job as it is now, or as its owner last wrote it."""
+        running = self._running.get(job_id)
+        if running is None:
+            return self._records.load(job_id)
+        return replace(running.status, properties=self._records.properties(job_id))
 
     @hookimpl
     def cancel_job(self, job_id: str) -> JobStatus | None:
-        """Have the job stop at its next report; one that is over stays as it is."""
-        with self._lock:
-            status = self._jobs.get(job_id)
-            if status is not None and not status.state.is_final:
-                self._cancelled.add(job_id)
+        """Have the job stop at its next safe point; one that is over stays as it is."""
+        status = self.describe_job(job_id)
+        if status is None or status.state.is_final:
             return status
+        running = self._running.get(job_id)
+        if running is None:
+            self._records.ask_to_cancel(job_id)
+        else:
+            running.stop()
+        return status
+
+    @hookimpl
+    def edit_job(self, job_id: str, edit: Edit) -> JobStatus | None:
+        """Let ``edit`` change the properties that are kept with the job."""
+        if self.describe_job(job_id) is None:
+            return None
+        self._records.edit_properties(job_id, edit)
+        return self.describe_job(job_id)
 
     @hookimpl
     def close(self) -> None:
         """Stop all jobs at their next safe point and wait for that."""
         with self._lock:
-            self._cancelled.update(job_id for job_id, status in self._jobs.items() if not status.state.is_final)
+            running = dict(self._running)
+        for job in running.values():
+            job.stop()
         self._pool.shutdown(wait=True)
+        self._is_closing.set()
+        for job_id, job in running.items():
+            self._beat(job_id, job)
 
-    def _run(self, job_id: str, job: Job) -> None:
+    @functools.cached_property
+    def _records(self) -> JobRecords:
+        """Found on first use: the connection is still being put together when an engine is built."""
+        storage = self._connection.backend.job_storage()
+        return JobRecords(MemoryFiles() if storage is None else StoredFiles(storage))
+
+    def compute(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
+    ) -> Generator[tuple[Task, Result], None, None]:
+        """Run a function over tasks, ``concurrency`` at a time, and give the results as they come.
+
+        Closing it waits for the tasks that are under way; no other is begun.
+        """
+        workers = concurrency or os.cpu_count() or 1
+        remaining = iter(tasks)
+        running: dict[Future[Result], Task] = {}
+        with ThreadPoolExecutor(workers, thread_name_prefix="lancespace-task") as pool:
+            while True:
+                running |= {pool.submit(function, task): task for task in islice(remaining, workers - len(running))}
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running.pop(future), future.result()
+
+    def _tick(self) -> None:
+        """Keep the records of this engine's jobs fresh, as long as there are any."""
+        while not self._is_closing.wait(_TICK):
+            for job_id, job in list(self._running.items()):
+                self._beat(job_id, job)
+            with self._lock:
+                if not self._running:
+                    self._ticker = None
+                    return
+
+    def _beat(self, job_id: str, job: RunningJob) -> None:
         try:
-            self._report(job_id, 0.0, "started")
-            job.run(lambda fraction, message: self._report(job_id, fraction, message))
-            self._update(job_id, JobState.SUCCEEDED, 1.0, "done")
-        except JobCanceled:
-            self._update(job_id, JobState.CANCELED, None, "cancelled")
-        except Exception as error:  # noqa: BLE001 - whatever a job raises is its outcome
-            _log.warning("The job %s (%s) failed", job_id, job.kind, exc_info=True)
-            self._update(job_id, JobState.FAILED, None, f"{type(error).__name__}: {error}")
-
-    def _report(self, job_id: str, fraction: float, message: str) -> None:
-        if job_id in self._cancelled:
-            raise JobCanceled
-        self._update(job_id, JobState.RUNNING, min(max(fraction, 0.0), 1.0), message)
-
-    def _update(self, job_id: str, state: JobState, fraction: float | None, message: str) -> None:
-        with self._lock:
-            old = self._jobs[job_id]
-            done = old.fraction if fraction is None else fraction
-            self._jobs[job_id] = replace(old, state=state, fraction=done, message=message)
-
-    def _forget_oldest(self) -> None:
-        finished = [job_id for job_id, status in self._jobs.items() if status.state.is_final]
-        for job_id in finished[: max(0, len(self._jobs) - _KEPT)]:
-            del self._jobs[job_id]
-            self._cancelled.discard(job_id)
+            job.beat()
+        except Exception:  # noqa: BLE001 - the store may be out of reach for a while; the job goes on
+            _log.warning("The record of the job %s could not be written or read", job_id, exc_info=True)
+        if job.is_settled:
+            with self._lock:
+                self._running.pop(job_id, None)

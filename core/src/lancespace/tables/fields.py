@@ -25,5 +25,9 @@ def field_at(dataset: lance.LanceDataset, path: str) -> pa.Field:
 
 def metadata_at(dataset: lance.LanceDataset, path: str) -> dict[str, str]:
     """The metadata of the field at a path."""
-    metadata = field_at(dataset, path).metadata or {}
-    return {key.decode(): value.decode() for key, value in metadata.items()}
+    return decoded(field_at(dataset, path))
+
+
+def decoded(field: pa.Field) -> dict[str, str]:
+    """The metadata of a field as text."""
+    return {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}

@@ -10,10 +10,10 @@ from lance_namespace import (
     AlterTableAddColumnsResponse,
     AlterTableAlterColumnsRequest,
     AlterTableAlterColumnsResponse,
+    AlterTableBackfillColumnsRequest,
     AlterTableDropColumnsRequest,
     AlterTableDropColumnsResponse,
     InvalidInputError,
-    UnsupportedOperationError,
     UpdateFieldMetadataRequest,
     UpdateFieldMetadataResponse,
     UpdateTableSchemaMetadataRequest,
@@ -25,35 +25,49 @@ from lancespace.hookspecs import hookimpl
 from lancespace.tables.access import TableAccess, name_of, transaction_id
 from lancespace.tables.fields import metadata_at
 from lancespace.tables.jsonarrow import type_from_json
+from lancespace.tables.recipes import COMPUTED_KEY
+from lancespace.tables.virtual import altered_metadata, virtual_fields
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import lance
     from lance_namespace_urllib3_client.models.add_columns_entry import AddColumnsEntry
     from lance_namespace_urllib3_client.models.alter_columns_entry import AlterColumnsEntry
     from lance_namespace_urllib3_client.models.update_field_metadata_entry import UpdateFieldMetadataEntry
-
-COMPUTED_KEY = "computed_column.expression"
-"""Field metadata of a computed column: the SQL expression that a backfill evaluates."""
+    from pydantic import BaseModel
 
 
 class SchemaOperations(TableAccess):
     """add, alter and drop columns; schema and field metadata. Each is one commit: all of a request or nothing."""
 
+    if TYPE_CHECKING:
+        allow_functions: Callable[[str], None]
+        alter_table_backfill_columns: Callable[..., Any]
+
     @hookimpl
     def alter_table_add_columns(self, request: AlterTableAddColumnsRequest) -> AlterTableAddColumnsResponse:
-        """Add columns that are filled now (``expression``) or declared to be filled by backfill (``computed``)."""
-        expressions, computed = _sorted_out(request.new_columns)
+        """Add columns that are filled now (``expression``), or declared (``computed``, ``virtual_column``).
+
+        Those that are declared are filled by backfill, which is started here if ``auto_backfill`` says so.
+        """
+        expressions, declared = _sorted_out(request.new_columns)
+        automatic = [entry.name for entry in declared if entry.virtual_column and entry.virtual_column.auto_backfill]
+        for name in automatic:
+            self.allow_functions(name)
         dataset = self.open(request)
         with translated(f"add columns to table {name_of(request)!r}"):
-            dataset.add_columns(expressions or [_computed_field(dataset, *column) for column in computed.items()])
-        return AlterTableAddColumnsResponse(version=dataset.version)
+            dataset.add_columns(expressions or [field for entry in declared for field in _fields(dataset, entry)])
+        return AlterTableAddColumnsResponse(version=dataset.version, context=self._started(request, automatic))
 
     @hookimpl
     def alter_table_alter_columns(self, request: AlterTableAlterColumnsRequest) -> AlterTableAlterColumnsResponse:
-        """Rename columns, change their type or whether they may be null."""
-        alterations = [_alteration(entry) for entry in request.alterations]
-        if not alterations:
+        """Rename columns, change their type or whether they may be null; or replace functions of virtual columns."""
+        if not request.alterations:
             raise InvalidInputError("alter_table_alter_columns needs at least one alteration")
+        if any(entry.virtual_column is not None for entry in request.alterations):
+            return self._alter_functions(request)
+        alterations = [_alteration(entry) for entry in request.alterations]
         dataset = self.open(request)
         with translated(f"alter columns of table {name_of(request)!r}"):
             dataset.alter_columns(*alterations)
@@ -93,33 +107,70 @@ class SchemaOperations(TableAccess):
             fields = {path: metadata_at(dataset, path) for path in changes}
         return UpdateFieldMetadataResponse(version=dataset.version, fields=fields)
 
+    def _alter_functions(self, request: AlterTableAlterColumnsRequest) -> AlterTableAlterColumnsResponse:
+        if any(entry.virtual_column is None for entry in request.alterations):
+            raise InvalidInputError("functions of virtual columns and other alterations need two requests")
+        automatic = [
+            each.path for each in request.alterations if each.virtual_column and each.virtual_column.auto_backfill
+        ]
+        for path in automatic:
+            self.allow_functions(path)
+        dataset = self.open(request)
+        with translated(f"alter virtual columns of table {name_of(request)!r}"):
+            changes: dict[str, dict[str, str | None]] = {}
+            for entry in request.alterations:
+                changes |= altered_metadata(dataset, entry)
+            dataset.update_field_metadata(changes)
+        return AlterTableAlterColumnsResponse(version=dataset.version, context=self._started(request, automatic))
 
-def _sorted_out(entries: list[AddColumnsEntry]) -> tuple[dict[str, str], dict[str, str]]:
-    """The SQL of the new columns by name: those to fill now, and those to declare."""
+    def _started(self, request: BaseModel, columns: list[str]) -> dict[str, str] | None:
+        """Start the backfills of columns; their jobs are in the context of the answer, as it has no other place."""
+        place = {"id": getattr(request, "id", None), "branch": getattr(request, "branch", None)}
+        jobs = {}
+        for column in columns:
+            backfill = AlterTableBackfillColumnsRequest(**place, column=column)
+            jobs[f"backfill_job_id.{column}"] = self.alter_table_backfill_columns(backfill).job_id
+        return jobs or None
+
+
+def _sorted_out(entries: list[AddColumnsEntry]) -> tuple[dict[str, str], list[AddColumnsEntry]]:
+    """The SQL of the columns to fill now, by name, and the columns to declare; a request has one kind of them."""
     if not entries:
         raise InvalidInputError("alter_table_add_columns needs at least one column")
     expressions: dict[str, str] = {}
-    computed: dict[str, str] = {}
     for entry in entries:
-        if entry.name in expressions.keys() | computed.keys():
-            raise InvalidInputError(f"column {entry.name!r} is given twice")
-        if entry.virtual_column is not None:
-            raise UnsupportedOperationError(
-                f"column {entry.name!r}: virtual columns run code of the caller, which this backend does not; "
-                "use 'expression' or 'computed'"
+        given = [one for one in (entry.expression, entry.computed, entry.virtual_column) if one is not None]
+        if len(given) != 1:
+            raise InvalidInputError(
+                f"column {entry.name!r} needs either 'expression' or 'computed' or 'virtual_column'"
             )
-        match (entry.expression, entry.computed):
-            case (str(sql), None):
-                expressions[entry.name] = sql
-            case (None, str(sql)):
-                computed[entry.name] = sql
-            case _:
-                raise InvalidInputError(f"column {entry.name!r} needs either 'expression' or 'computed'")
-    if expressions and computed:
+        if entry.expression is not None:
+            expressions[entry.name] = entry.expression
+    declared = [entry for entry in entries if entry.expression is None]
+    if expressions and declared:
         raise InvalidInputError(
-            "columns with 'expression' and with 'computed' need two requests, as each is one commit"
+            "columns with 'expression' and declared ones, with 'computed' or 'virtual_column', need two requests, "
+            "as each is one commit"
         )
-    return expressions, computed
+    _refuse_twice(entries)
+    return expressions, declared
+
+
+def _refuse_twice(entries: list[AddColumnsEntry]) -> None:
+    seen: set[str] = set()
+    for entry in entries:
+        outputs = [entry.name] if entry.virtual_column is None else [one.column for one in entry.virtual_column.outputs]
+        for name in outputs:
+            if name in seen:
+                raise InvalidInputError(f"column {name!r} is given twice")
+            seen.add(name)
+
+
+def _fields(dataset: lance.LanceDataset, entry: AddColumnsEntry) -> list[pa.Field]:
+    """The all-null columns of an entry that declares some."""
+    if entry.computed is not None:
+        return [_computed_field(dataset, entry.name, entry.computed)]
+    return virtual_fields(dataset, entry)
 
 
 def _computed_field(dataset: lance.LanceDataset, name: str, sql: str) -> pa.Field:
@@ -130,8 +181,6 @@ def _computed_field(dataset: lance.LanceDataset, name: str, sql: str) -> pa.Fiel
 
 
 def _alteration(entry: AlterColumnsEntry) -> dict[str, Any]:
-    if entry.virtual_column is not None:
-        raise UnsupportedOperationError(f"column {entry.path!r}: this backend has no virtual columns to alter")
     changes = {
         "name": entry.rename,
         "nullable": entry.nullable,

@@ -1,4 +1,4 @@
-"""Long work: backfills, materialized views, and the transactions by which it is watched."""
+"""Long work: backfills, and the transactions by which it is watched."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from lancespace.testing.client import Client
 from lancespace.testing.errors import raises
-from lancespace.testing.examples import VIEW
 from lancespace.testing.fixtures import BackendFixtures
 from lancespace.testing.requirements import covers, needs
 from lancespace.testing.samples import COUNT, sample
@@ -16,7 +15,7 @@ _FINAL = {"succeeded", "failed", "canceled"}
 
 
 class JobTests(BackendFixtures):
-    """AlterTableBackfillColumns, Create- and RefreshMaterializedView, DescribeTransaction, AlterTransaction."""
+    """AlterTableBackfillColumns, DescribeTransaction, AlterTransaction."""
 
     @covers("describe_transaction", "TRANSACTION_NOT_FOUND")
     @needs()
@@ -40,6 +39,26 @@ class JobTests(BackendFixtures):
         job = _start_backfill(client)
         assert _finished(client, job).status.lower() == "succeeded"
         assert [each["twice"] for each in client.rows(["t"])] == [number * 2 for number in range(COUNT)]
+
+    @covers("alter_table_backfill_columns")
+    @needs("create_table", "alter_table_add_columns", "describe_transaction", "query_table")
+    def test_backfill_where(self, client: Client) -> None:
+        """AlterTableBackfillColumns: with ``where``, the other rows stay as they are; a repeat fills the rest."""
+        assert _finished(client, _start_backfill(client, where="id < 3")).status.lower() == "succeeded"
+        assert [each["twice"] for each in client.rows(["t"])] == [0, 2, 4, *[None] * (COUNT - 3)]
+        job = client("alter_table_backfill_columns", id=["t"], column="twice", where="twice IS NULL").job_id
+        assert _finished(client, job).status.lower() == "succeeded"
+        assert [each["twice"] for each in client.rows(["t"])] == [number * 2 for number in range(COUNT)]
+
+    @covers("alter_table_backfill_columns", "TABLE_COLUMN_NOT_FOUND", "INVALID_INPUT")
+    @needs("create_table", "alter_table_add_columns")
+    def test_backfill_refused(self, client: Client) -> None:
+        """AlterTableBackfillColumns: code 13 or 12 for a bad filter, before there is a job."""
+        client("create_table", sample(), id=["t"])
+        client("alter_table_add_columns", id=["t"], new_columns=[{"name": "twice", "computed": "id * 2"}])
+        for code, where in (("INVALID_INPUT", "id = )"), ("TABLE_COLUMN_NOT_FOUND", "absent = 1")):
+            with client.unchanged(), raises(code):
+                client("alter_table_backfill_columns", id=["t"], column="twice", where=where)
 
     @covers("alter_table_backfill_columns", "INVALID_INPUT")
     @needs("create_table")
@@ -66,43 +85,50 @@ class JobTests(BackendFixtures):
             client("alter_transaction", id=[job], actions=[{"setStatusAction": {"status": "perhaps"}}])
         _finished(client, job)
 
-    @covers("create_materialized_view")
-    @needs("table_exists")
-    def test_create_view(self, client: Client) -> None:
-        """CreateMaterializedView: the view is a table of its name, and without data unless asked for."""
-        made = client.example("create_materialized_view")
-        assert made.version >= 0
-        assert made.job_id is None
-        client("table_exists", id=VIEW)
-
-    @covers("create_materialized_view", "TABLE_ALREADY_EXISTS", "TABLE_SCHEMA_VALIDATION_ERROR", "INVALID_INPUT")
-    @covers("create_materialized_view", "NAMESPACE_NOT_FOUND")
-    @needs()
-    def test_create_view_refused(self, client: Client) -> None:
-        """CreateMaterializedView: code 5, 1, 20 for what is no schema, 13 for a kind that lacks its function."""
-        client.example("create_materialized_view", ["there"])
-        for code, fields in (
-            ("TABLE_ALREADY_EXISTS", {"id": ["there"]}),
-            ("NAMESPACE_NOT_FOUND", {"id": ["absent", "view"]}),
-            ("TABLE_SCHEMA_VALIDATION_ERROR", {"output_schema": "bm8gc2NoZW1h"}),
-            ("INVALID_INPUT", {"kind": "udtf"}),
+    @covers("alter_transaction", "INVALID_INPUT")
+    @covers("describe_transaction")
+    @needs("create_table", "alter_table_add_columns", "alter_table_backfill_columns")
+    def test_properties_of_transaction(self, client: Client) -> None:
+        """AlterTransaction: properties are set and unset by their modes, all actions of a request or none."""
+        job = _start_backfill(client)
+        client("alter_transaction", id=[job], actions=[_set("team", "x"), _set("note", "y")])
+        for actions in (
+            [_set("more", "z"), _set("team", "y", "Fail")],
+            [_set("more", "z"), {"unsetPropertyAction": {"key": "absent", "mode": "FAIL"}}],
         ):
-            with client.unchanged(), raises(code):
-                client.example("create_materialized_view", **fields)
+            with raises("INVALID_INPUT"):
+                client("alter_transaction", id=[job], actions=actions)
+        unset = [{"unsetPropertyAction": {"key": key}} for key in ("note", "absent")]
+        client("alter_transaction", id=[job], actions=[_set("team", "y", "skip"), _set("team", "z"), *unset])
+        found = _finished(client, job).properties
+        assert (found["team"], "note" in found, "more" in found) == ("z", False, False)
 
-    @covers("refresh_materialized_view")
-    @needs("create_materialized_view", "describe_transaction")
-    def test_refresh_view(self, client: Client) -> None:
-        """RefreshMaterializedView: a job that DescribeTransaction knows and that comes to an end."""
-        client.example("create_materialized_view")
-        job = client.example("refresh_materialized_view").job_id
-        assert _finished(client, job).status.lower() in _FINAL
+    @covers("describe_transaction", "TRANSACTION_NOT_FOUND")
+    @covers("alter_transaction", "INVALID_INPUT")
+    @needs("create_table", "insert_into_table")
+    def test_commits(self, client: Client) -> None:
+        """DescribeTransaction: a commit of a table by version or by uuid; it is over, and cannot be altered."""
+        client("create_table", sample(), id=["t"])
+        client("insert_into_table", sample(), id=["t"])
+        found = client("describe_transaction", id=["t", "2"])
+        assert found.status.lower() == "succeeded"
+        assert (found.properties["operation"], found.properties["read_version"]) == ("Append", "1")
+        assert client("describe_transaction", id=["t", found.properties["uuid"]]).properties == found.properties
+        with raises("INVALID_INPUT"):
+            client.example("alter_transaction", ["t", "2"])
+        for names in (["t", "3"], ["absent", "1"], ["t", "00000000-0000-4000-8000-000000000000"], ["1"]):
+            with raises("TRANSACTION_NOT_FOUND"):
+                client("describe_transaction", id=names)
 
 
-def _start_backfill(client: Client) -> str:
+def _set(key: str, value: str, mode: str | None = None) -> dict[str, Any]:
+    return {"setPropertyAction": {"key": key, "value": value, "mode": mode}}
+
+
+def _start_backfill(client: Client, **fields: Any) -> str:
     client("create_table", sample(), id=["t"])
     client("alter_table_add_columns", id=["t"], new_columns=[{"name": "twice", "computed": "id * 2"}])
-    job: str = client("alter_table_backfill_columns", id=["t"], column="twice").job_id
+    job: str = client("alter_table_backfill_columns", id=["t"], column="twice", **fields).job_id
     return job
 
 

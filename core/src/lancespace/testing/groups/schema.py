@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from lancespace.testing.client import Client
@@ -38,6 +39,17 @@ class SchemaTests(BackendFixtures):
         ):
             with client.unchanged(), raises(code):
                 client("alter_table_add_columns", id=["t"], new_columns=columns)
+
+    @covers("alter_table_add_columns", "INVALID_INPUT")
+    @needs("create_table", "query_table")
+    def test_add_virtual_column(self, client: Client) -> None:
+        """AlterTableAddColumns: a virtual column is declared without values; code 13 if its checksum is wrong."""
+        client("create_table", sample(), id=["t"])
+        checksum = hashlib.sha256(b"{}").hexdigest()
+        with client.unchanged(), raises("INVALID_INPUT"):
+            client("alter_table_add_columns", id=["t"], new_columns=[_virtual(checksum[::-1])])
+        assert client("alter_table_add_columns", id=["t"], new_columns=[_virtual(checksum)]).version == 2
+        assert [each["made"] for each in client.rows(["t"])] == [None] * COUNT
 
     @covers("alter_table_alter_columns")
     @needs("create_table", "query_table", "describe_table")
@@ -128,6 +140,15 @@ class SchemaTests(BackendFixtures):
             assert done.fields == {"name": expected}
             assert {field.name: field.metadata for field in _schema(client).fields}["name"] == expected
         assert done.version == 4
+
+
+def _virtual(checksum: str) -> dict[str, Any]:
+    output = {"column": "made", "struct_field": "made", "data_type": {"type": "int64"}, "nullable": True}
+    function = {"input_columns": ["id"], "udf": "Ti4=", "udf_name": "f", "udf_version": "1", "image": "none"}
+    return {
+        "name": "made",
+        "virtual_column": {**function, "outputs": [output], "manifest": "{}", "manifest_checksum": checksum},
+    }
 
 
 def _schema(client: Client, **fields: Any) -> Any:

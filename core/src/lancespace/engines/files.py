@@ -1,0 +1,135 @@
+"""Where job records are kept: small files, in the catalog's storage or in memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from lancespace.storage import Storage
+
+_TRIES = 10
+
+
+class JobFiles(Protocol):
+    """A few small files by relative path, ``folder/name``. All methods are safe from many threads and processes."""
+
+    def read(self, path: str) -> bytes | None:
+        """The content, or None if there is no such file."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a file, in place of the one that is there."""
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Write a file unless it is there; of several writers exactly one succeeds."""
+        ...
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder, files and folders, sorted; nothing if there is no such folder."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file, or a folder with all that is in it; what is already gone is no error."""
+
+
+class MemoryFiles:
+    """For a backend that has no place for records: they are gone with the connection."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: dict[str, bytes] = {}
+
+    def read(self, path: str) -> bytes | None:
+        """See :class:`JobFiles`, as for the others."""
+        with self._lock:
+            return self._files.get(path)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """The last writer wins."""
+        with self._lock:
+            self._files[path] = data
+
+    def create(self, path: str, data: bytes) -> bool:
+        """The first writer wins."""
+        with self._lock:
+            return self._files.setdefault(path, data) is data
+
+    def names(self, folder: str) -> list[str]:
+        """Folders are what paths begin with."""
+        start = f"{folder}/" if folder else ""
+        with self._lock:
+            return sorted({path[len(start) :].partition("/")[0] for path in self._files if path.startswith(start)})
+
+    def delete(self, path: str) -> None:
+        """The file, and all below the path."""
+        with self._lock:
+            for known in [known for known in self._files if known == path or known.startswith(f"{path}/")]:
+                del self._files[known]
+
+
+class StoredFiles:
+    """Files below a location of the catalog's storage."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def read(self, path: str) -> bytes | None:
+        """One request."""
+        try:
+            data: bytes = self._storage.filesystem.cat_file(self._path(path))
+        except FileNotFoundError:
+            return None
+        return data
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Readers see the old content or the new: object stores promise that, a local file is moved into place."""
+        target = self._path(path)
+        if not self._storage.is_local:
+            self._put(target, data)
+            return
+        staged = Path(f"{target}.{os.getpid()}.{threading.get_ident()}.new")
+        for left in reversed(range(_TRIES)):
+            try:
+                staged.parent.mkdir(parents=True, exist_ok=True)
+                staged.write_bytes(data)
+                staged.replace(target)
+            except FileNotFoundError:
+                if not left:
+                    raise
+                continue  # An equal job was faster, and forgot what it kept: the folder of both is gone.
+            return
+
+    def _put(self, target: str, data: bytes) -> None:
+        try:
+            self._storage.filesystem.pipe_file(target, data)
+        except FileNotFoundError:  # Not an object store: directories must be made.
+            self._storage.filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
+            self._storage.filesystem.pipe_file(target, data)
+
+    def create(self, path: str, data: bytes) -> bool:
+        """A condition of the store."""
+        try:
+            self._storage.put_if_absent(self._path(path), data)
+        except FileExistsError:
+            return False
+        return True
+
+    def names(self, folder: str) -> list[str]:
+        """One listing, without what the file system may remember of earlier ones."""
+        target = self._path(folder)
+        self._storage.filesystem.invalidate_cache(target)
+        try:
+            found = self._storage.filesystem.ls(target, detail=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in found if path.rstrip("/") != target)
+
+    def delete(self, path: str) -> None:
+        """All of it."""
+        if self._storage.exists(self._path(path)):
+            self._storage.delete_tree(self._path(path))
+
+    def _path(self, path: str) -> str:
+        return f"{self._storage.path()}/{path}" if path else self._storage.path()

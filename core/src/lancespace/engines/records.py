@@ -1,0 +1,158 @@
+"""What is kept of jobs, so that another process can ask for one, cancel it, or go on with it.
+
+Below the backend's place for jobs::
+
+    <job id>/record.json        the status; written by the owner alone, at most once a second
+    <job id>/cancel             a mark: somebody asks the owner to stop
+    <job id>/properties.<n>     what alter_transaction has set; the highest number counts
+    checkpoints/<fingerprint>/<digest of the key>.json    the results of finished tasks
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from lancespace.engines import JobState, JobStatus
+from lancespace.engines import fingerprint as digest
+
+if TYPE_CHECKING:
+    from lancespace.engines.files import JobFiles
+
+LAPSE = 6
+"""After so many heartbeats without a sign, the owner of a job is taken to be gone."""
+CHECKPOINT_DAYS = 6
+"""How long results of tasks are good for: after a week, Lance's clean-up takes files that no version refers to."""
+PRUNED_AT_ONCE = 20
+
+_log = logging.getLogger(__name__)
+
+Edit = Callable[[dict[str, str]], None]
+"""Changes the properties of a job in place, or raises."""
+
+_JOB_ID = re.compile(r"[0-9a-f]{32}")
+_CHECKPOINTS = "checkpoints"
+_READS = 5
+
+
+def new_job_id() -> str:
+    """A random id that sorts by time, so that the oldest are found without reading them."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+
+
+def is_job_id(text: str) -> bool:
+    """Whether a text can be the id of a job; nothing else is looked for in storage."""
+    return _JOB_ID.fullmatch(text) is not None
+
+
+class JobRecords:
+    """Reads and writes the records; it holds no state of its own."""
+
+    heartbeat = 10.0
+    """Seconds after which an owner writes a record again, even if nothing has changed."""
+
+    def __init__(self, files: JobFiles) -> None:
+        self._files = files
+
+    def save(self, status: JobStatus, fingerprint: str | None) -> None:
+        """Write the record; only the owner of the job does."""
+        record = asdict(replace(status, properties={})) | {"fingerprint": fingerprint, "heartbeat": self.heartbeat}
+        self._files.replace(f"{status.job_id}/record.json", json.dumps(record).encode())
+
+    def load(self, job_id: str) -> JobStatus | None:
+        """The job as its owner last wrote it, or FAILED if the owner is gone; None if nobody knows the id."""
+        record = self._record(job_id) if is_job_id(job_id) else None
+        return None if record is None else replace(_status(record), properties=self.properties(job_id))
+
+    def properties(self, job_id: str) -> dict[str, str]:
+        """What was set."""
+        return self._numbered_properties(job_id)[1]
+
+    def edit_properties(self, job_id: str, edit: Edit) -> None:
+        """Change the properties: all that ``edit`` does or, if it raises, nothing, whoever else edits them."""
+        while True:
+            number, properties = self._numbered_properties(job_id)
+            edit(properties)
+            if self._files.create(f"{job_id}/properties.{number + 1}", json.dumps(properties).encode()):
+                return
+
+    def ask_to_cancel(self, job_id: str) -> None:
+        """Leave the mark that the owner looks for."""
+        self._files.create(f"{job_id}/cancel", b"cancel")
+
+    def is_to_cancel(self, job_id: str) -> bool:
+        """Whether somebody left the mark."""
+        return self._files.read(f"{job_id}/cancel") is not None
+
+    def checkpoints(self, fingerprint: str) -> Mapping[str, Any]:
+        """The results that are kept for a fingerprint, by key."""
+        folder = f"{_CHECKPOINTS}/{fingerprint}"
+        kept = (self._json(f"{folder}/{name}") for name in self._files.names(folder) if name.endswith(".json"))
+        oldest = time.time() - CHECKPOINT_DAYS * 24 * 60 * 60
+        return {one["key"]: one["result"] for one in kept if one is not None and one["at"] > oldest}
+
+    def keep(self, fingerprint: str, key: str, result: Any) -> None:
+        """Keep the result of a task.
+
+        Raises:
+            TypeError: If it is not a value that JSON has.
+        """
+        checkpoint = {"key": key, "at": time.time(), "result": result}
+        name = f"{_CHECKPOINTS}/{fingerprint}/{digest(key)}.json"
+        self._files.replace(name, json.dumps(checkpoint).encode())
+
+    def forget(self, fingerprint: str) -> None:
+        """Drop what is kept for a fingerprint."""
+        self._files.delete(f"{_CHECKPOINTS}/{fingerprint}")
+
+    def prune(self, kept: int) -> None:
+        """Delete the oldest records of jobs that are over, and their checkpoints, if there are more than ``kept``.
+
+        A few at a time: this is on the way of whoever submits a job.
+        """
+        known = [name for name in self._files.names("") if is_job_id(name)]
+        for job_id in known[: max(0, len(known) - kept)][:PRUNED_AT_ONCE]:
+            record = self._record(job_id)
+            if record is not None and not _status(record).state.is_final:
+                continue
+            if record is not None and record["fingerprint"]:
+                self.forget(record["fingerprint"])
+            self._files.delete(job_id)
+
+    def _record(self, job_id: str) -> Any:
+        return self._json(f"{job_id}/record.json")
+
+    def _numbered_properties(self, job_id: str) -> tuple[int, dict[str, str]]:
+        names = (name.partition(".") for name in self._files.names(job_id))
+        latest = max((int(number) for name, _, number in names if name == "properties" and number.isdigit()), default=0)
+        return latest, (self._json(f"{job_id}/properties.{latest}") or {}) if latest else {}
+
+    def _json(self, path: str) -> Any:
+        """The content of a file, None if there is none; a store that writes in place may show half of one at first."""
+        for _ in range(_READS):
+            data = self._files.read(path)
+            try:
+                return None if data is None else json.loads(data)
+            except ValueError:
+                time.sleep(0.05)
+        _log.warning("%s in the records of jobs is damaged, and passed over", path)
+        return None
+
+
+def _status(record: Mapping[str, Any]) -> JobStatus:
+    known = {name: record[name] for name in JobStatus.__dataclass_fields__ if name in record}
+    status = JobStatus(**known | {"state": JobState(record["state"])})
+    silence = time.time() - status.updated_at
+    if status.state.is_final or silence < LAPSE * record["heartbeat"]:
+        return status
+    message = (
+        f"its owner {status.owner} has not been heard of for {silence:.0f} s, the job was {status.message!r}: "
+        "send the request again, it goes on from what was finished"
+    )
+    return replace(status, state=JobState.FAILED, message=message)

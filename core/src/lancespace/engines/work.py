@@ -1,0 +1,148 @@
+"""A job while it runs: what its owner knows of it, and the work that it is given."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lancespace.engines import Job, JobCanceled, JobState, JobStatus, Result, Task
+from lancespace.engines.records import new_job_id
+
+if TYPE_CHECKING:
+    from lancespace.engines.records import JobRecords
+
+_log = logging.getLogger(__name__)
+
+STOPPING = "to be cancelled: it stops at its next safe point"
+
+
+class Compute(Protocol):
+    """Where an engine computes: runs a function over tasks, and gives the results as they come."""
+
+    def __call__(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
+    ) -> Generator[tuple[Task, Result], None, None]:
+        """See :meth:`lancespace.engines.local.LocalEngine.compute`."""
+        ...
+
+
+class RunningJob:
+    """Runs one job and keeps its record; it is the :class:`~lancespace.engines.Work` of that job."""
+
+    def __init__(self, job: Job, records: JobRecords, compute: Compute) -> None:
+        self._job = job
+        self._records = records
+        self._compute = compute
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._is_to_stop = threading.Event()
+        now = time.time()
+        owner = f"{socket.gethostname()}:{os.getpid()}"
+        self._status = JobStatus(new_job_id(), job.kind, job.about, created_at=now, updated_at=now, owner=owner)
+        self._written: JobStatus | None = None
+
+    @property
+    def status(self) -> JobStatus:
+        """The job as it is now, without the properties that others set."""
+        with self._lock:
+            return self._status
+
+    def stop(self) -> None:
+        """Have it stop at its next safe point."""
+        self._is_to_stop.set()
+        with self._lock:
+            if not self._status.state.is_final:
+                self._status = replace(self._status, message=STOPPING)
+
+    def run(self) -> None:
+        """Run it to its end, whichever that is."""
+        try:
+            self._update(state=JobState.RUNNING, started_at=time.time())
+            self.report(0.0, "started")
+            self._job.run(self)
+            self._end(JobState.SUCCEEDED, "done", fraction=1.0)
+        except JobCanceled:
+            self._end(JobState.CANCELED, "cancelled: send the request again to go on from what was finished")
+        except Exception as error:  # noqa: BLE001 - whatever a job raises is its outcome
+            _log.warning("The job %s (%s) failed", self.status.job_id, self._job.kind, exc_info=True)
+            self._end(JobState.FAILED, f"{type(error).__name__}: {error}")
+
+    def report(self, fraction: float, message: str, rows: int | None = None) -> None:
+        """See :meth:`lancespace.engines.Work.report`."""
+        if self._is_to_stop.is_set():
+            raise JobCanceled
+        counted = {} if rows is None else {"rows": rows}
+        self._update(fraction=min(max(fraction, 0.0), 1.0), message=message, **counted)
+
+    def map(
+        self,
+        function: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        *,
+        key: Callable[[Task], str],
+        concurrency: int | None = None,
+    ) -> Iterator[tuple[Task, Result]]:
+        """See :meth:`lancespace.engines.Work.map`."""
+        known = self._records.checkpoints(self._job.fingerprint) if self._job.fingerprint else {}
+        found = [(task, known[key(task)]) for task in tasks if key(task) in known]
+        missing = [task for task in tasks if key(task) not in known]
+        start = self.status.fraction
+        with closing(self._compute(function, missing, concurrency)) as computed:
+            results = chain(found, self._kept(computed, key))
+            for done, (task, result) in enumerate(results, 1):
+                self.report(start + (1.0 - start) * done / len(tasks), self.status.message)
+                yield task, result
+
+    def beat(self) -> None:
+        """Write the record if there is something to tell, and look whether somebody asks the job to stop."""
+        if not self._is_to_stop.is_set() and self._records.is_to_cancel(self.status.job_id):
+            self.stop()
+        self.write()
+
+    def write(self) -> None:
+        """Write the record, unless it tells the same as the last one and that is recent."""
+        with self._writing:
+            status = self.status
+            is_recent = status.state.is_final or time.time() - status.updated_at < self._records.heartbeat
+            if status == self._written and is_recent:
+                return
+            if not status.state.is_final:
+                status = self._update(updated_at=time.time())
+            self._records.save(status, self._job.fingerprint)
+            self._written = status
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the job is over and its record says so."""
+        return self.status.state.is_final and self._written == self.status
+
+    def _kept(
+        self, results: Iterator[tuple[Task, Result]], key: Callable[[Task], str]
+    ) -> Iterator[tuple[Task, Result]]:
+        for task, result in results:
+            if self._job.fingerprint:
+                self._records.keep(self._job.fingerprint, key(task), result)
+            yield task, result
+
+    def _end(self, state: JobState, message: str, **changes: Any) -> None:
+        """Remember the outcome; if it cannot be written now, the next beat tries again."""
+        self._update(state=state, message=message, **changes)
+        try:
+            self.write()
+            if state is JobState.SUCCEEDED and self._job.fingerprint:
+                self._records.forget(self._job.fingerprint)
+        except Exception:  # noqa: BLE001 - the store may be out of reach for a while
+            _log.warning("The record of the job %s could not be written yet", self.status.job_id, exc_info=True)
+
+    def _update(self, **changes: Any) -> JobStatus:
+        with self._lock:
+            self._status = replace(self._status, **{"updated_at": time.time(), **changes})
+            return self._status

@@ -1,0 +1,141 @@
+"""What is kept of jobs, in memory and in a directory alike."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lancespace.connection import Connection
+from lancespace.engines import JobState, JobStatus, records
+from lancespace.engines.files import JobFiles, MemoryFiles, StoredFiles
+from lancespace.engines.records import JobRecords, new_job_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(params=["memory", "stored"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> JobFiles:
+    if request.param == "memory":
+        return MemoryFiles()
+    return StoredFiles(Connection("memory", {}).storage(str(tmp_path / "a" / "jobs")))
+
+
+@pytest.fixture
+def kept(files: JobFiles) -> JobRecords:
+    return JobRecords(files)
+
+
+def status(**changes: Any) -> JobStatus:
+    now = time.time()
+    fresh = JobStatus(new_job_id(), "backfill", "t", JobState.RUNNING, created_at=now, updated_at=now, owner="host:1")
+    return replace(fresh, **changes)
+
+
+class TestFiles:
+    def test_nothing_is_there_before_it_is_written(self, files: JobFiles):
+        assert files.read("job/record") is None
+        assert files.names("job") == files.names("") == []
+        files.delete("job")
+
+    def test_replace_and_create(self, files: JobFiles):
+        files.replace("job/record", b"1")
+        files.replace("job/record", b"22")
+        assert files.create("job/mark", b"first")
+        assert not files.create("job/mark", b"second")
+        assert (files.read("job/record"), files.read("job/mark")) == (b"22", b"first")
+        assert (files.names("job"), files.names("")) == (["mark", "record"], ["job"])
+
+    def test_delete_takes_all_below_and_nothing_beside(self, files: JobFiles):
+        for path in ("job/a", "job/b/c", "jobs/a"):
+            files.replace(path, b"x")
+        files.delete("job")
+        assert files.names("") == ["jobs"]
+
+    def test_readers_never_see_half_a_file(self, files: JobFiles):
+        contents = {b"a" * 100_000, b"b" * 200_000}
+        seen: set[bytes | None] = set()
+        stop = threading.Event()
+
+        def read() -> None:
+            while not stop.is_set():
+                seen.add(files.read("job/record"))
+
+        files.replace("job/record", b"a" * 100_000)
+        reader = threading.Thread(target=read)
+        reader.start()
+        for content in [*contents] * 50:
+            files.replace("job/record", content)
+        stop.set()
+        reader.join()
+        assert seen <= contents
+
+
+class TestRecords:
+    def test_what_is_saved_is_loaded(self, kept: JobRecords):
+        saved = status(rows=5, fraction=0.25, message="at it", started_at=1.5)
+        kept.save(saved, "f")
+        assert kept.load(saved.job_id) == saved
+
+    def test_an_owner_that_is_silent_is_gone(self, kept: JobRecords):
+        silent = status(updated_at=time.time() - records.LAPSE * JobRecords.heartbeat - 1, message="half way")
+        kept.save(silent, None)
+
+        found = kept.load(silent.job_id)
+
+        assert found is not None
+        assert found.state is JobState.FAILED
+        assert "host:1 has not been heard of" in found.message
+        assert "send the request again" in found.message
+
+    def test_an_owner_that_beats_seldom_is_given_time(self, kept: JobRecords, monkeypatch: pytest.MonkeyPatch):
+        """How long to wait is in the record: what the reader is used to does not matter."""
+        slow = status(updated_at=time.time() - 100)
+        with monkeypatch.context() as patched:
+            patched.setattr(JobRecords, "heartbeat", 60.0)
+            kept.save(slow, None)
+
+        assert kept.load(slow.job_id) == slow
+
+    def test_what_is_over_needs_no_owner(self, kept: JobRecords):
+        over = status(state=JobState.SUCCEEDED, updated_at=1.0)
+        kept.save(over, None)
+        assert kept.load(over.job_id) == over
+
+    def test_job_ids_sort_by_time(self):
+        first = new_job_id()
+        time.sleep(0.002)
+        assert first < new_job_id()
+
+    def test_checkpoints_expire(self, kept: JobRecords, monkeypatch: pytest.MonkeyPatch):
+        kept.keep("f", "key/with/slashes", {"rows": 1})
+        assert kept.checkpoints("f") == {"key/with/slashes": {"rows": 1}}
+        assert kept.checkpoints("other") == {}
+
+        monkeypatch.setattr(records, "CHECKPOINT_DAYS", -1)
+        assert kept.checkpoints("f") == {}
+
+    def test_a_damaged_file_is_passed_over(
+        self, kept: JobRecords, files: JobFiles, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(records, "_READS", 1)
+        kept.keep("f", "whole", 1)
+        files.replace("checkpoints/f/half.json", b'{"key": "ha')
+        assert kept.checkpoints("f") == {"whole": 1}
+        assert "checkpoints/f/half.json" in caplog.text
+
+    def test_pruning_takes_the_checkpoints_along(self, kept: JobRecords, files: JobFiles):
+        failed, running = status(state=JobState.FAILED), status()
+        kept.save(failed, "f")
+        kept.save(running, "g")
+        kept.keep("f", "key", 1)
+        kept.keep("g", "key", 1)
+
+        kept.prune(0)
+
+        assert files.names("") == sorted([running.job_id, "checkpoints"])
+        assert (kept.checkpoints("f"), kept.checkpoints("g")) == ({}, {"key": 1})
