@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from lancespace.hookspecs import hookimpl
+from lancespace_dir_aws import vending
 from lancespace_dir_aws.options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsspec import AbstractFileSystem
+
+    from lancespace.properties import Property
+    from lancespace.storage import Credentials
 
 _TRIES = 10
 
@@ -58,6 +62,27 @@ class S3Storage:
             if written is not None:
                 return written
         raise BlockingIOError(errno.EBUSY, "S3 kept answering that another write is under way: try again later", path)
+
+    @hookimpl
+    def delete_tree(self, filesystem: AbstractFileSystem, path: str, last: str | None) -> bool:
+        """Delete with ``DeleteObjects``."""
+        from lancespace_dir_aws import trees
+
+        trees.delete_tree(filesystem, path, last)
+        return True
+
+    @hookimpl
+    def vendor_properties(self) -> tuple[Property, ...]:
+        """Credentials are vended with STS."""
+        return vending.PROPERTIES
+
+    @hookimpl
+    def vend_credentials(
+        self, location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
+    ) -> Credentials:
+        """Assume the role for what is below a location."""
+        lance = self.storage_options(location=location, options=options)
+        return vending.assume_role(location, options, permission, settings, lance)
 
 
 def _put(filesystem: AbstractFileSystem, path: str, data: bytes) -> bool | None:

@@ -1,0 +1,28 @@
+"""For all tests: the emulators of the clouds, which start when a test asks for one, and how tests are shared out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdist.scheduler import LoadFileScheduling
+
+if TYPE_CHECKING:
+    import pytest
+
+pytest_plugins = ["tests.emulators.fixtures"]
+
+TOGETHER = ("plugins/spark/",)
+"""Folders whose tests share something slow to start: all of them run in one process."""
+
+
+class FolderScheduling(LoadFileScheduling):  # type: ignore[misc] # xdist ships no types
+    """The tests of a file, or of a folder that shares something, run in one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        folder = next((folder for folder in TOGETHER if nodeid.startswith(folder)), None)
+        return folder or super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FolderScheduling | None:
+    """Used with ``--dist loadfile``, as ``make test`` does."""
+    return FolderScheduling(config, log) if config.getoption("dist") == "loadfile" else None

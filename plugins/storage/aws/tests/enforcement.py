@@ -1,0 +1,127 @@
+"""A moto that lets nobody in without leave: users and roles have policies, and sessions have theirs.
+
+moto checks signatures and the policies of users and roles by itself, once it is told to. It keeps the policy with which
+a role was assumed and looks at it no more: that is done here, by the rules of AWS's documentation. By these, too, a
+session that may list only a part of the bucket is not told that a key is missing: the request is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import unescape
+
+import pytest
+from botocore.session import get_session  # type: ignore[import-untyped]
+from moto import settings
+from moto.core.authorization import ActionAuthenticatorMixin
+from moto.iam.access_control import AssumedRoleAccessKey, IAMRequestBase
+from moto.s3.exceptions import BucketAccessDeniedError, MissingKey
+from moto.s3.responses import S3Response
+from moto.server import ThreadedMotoServer
+from moto.sts.models import sts_backends
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_NOT_FOUND = 404
+
+
+@contextmanager
+def moto_server() -> Iterator[str]:
+    """Run all of moto at one address."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+def client(service: str, endpoint: str) -> Any:
+    """A client of one of moto's services, for before it is strict."""
+    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "hush"}
+    return get_session().create_client(service, region_name="us-east-1", endpoint_url=endpoint, **keys)
+
+
+@contextmanager
+def enforced() -> Iterator[None]:
+    """Check every request while this lasts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IAMRequestBase, "check_action_permitted", _checking(IAMRequestBase.check_action_permitted))
+        patch.setattr(S3Response, "_key_response", _without_hints(S3Response._key_response))
+        patch.setattr(settings, "INITIAL_NO_AUTH_ACTION_COUNT", 0)
+        patch.setattr(ActionAuthenticatorMixin, "request_count", 0)
+        yield
+
+
+def _checking(check: Callable[..., None]) -> Callable[..., None]:
+    """The check of a user's or role's policy, and that of the session's; of a batch of deletes, each is checked."""
+
+    def check_both(self: Any, resource: str) -> None:
+        for each in _resources(self, resource):
+            check(self, each)
+            if isinstance(self._access_key, AssumedRoleAccessKey) and not _session_permits(self, each):
+                self._raise_access_denied()
+
+    return check_both
+
+
+def _resources(request: Any, resource: str) -> list[str]:
+    """What a request is about; to moto, a batch of deletes is about the bucket."""
+    if request._action != "s3:DeleteObject" or "/" in resource:
+        return [resource]
+    return [f"{resource}/{unescape(key)}" for key in re.findall(r"<Key>(.*?)</Key>", request._body.decode(), re.DOTALL)]
+
+
+def _without_hints(answer: Callable[..., Any]) -> Callable[..., Any]:
+    """The answers to requests for keys, of which a session does not learn that there is none."""
+
+    def hiding(self: Any, *arguments: Any) -> Any:
+        if "X-Amz-Security-Token" not in self.headers:
+            return answer(self, *arguments)
+        try:
+            found = answer(self, *arguments)
+        except MissingKey:
+            raise BucketAccessDeniedError(self.bucket_name) from None
+        return (403, {}, "") if isinstance(found, tuple) and found[0] == _NOT_FOUND else found
+
+    return hiding
+
+
+def session_policies() -> list[dict[str, Any]]:
+    """The policies of all sessions, the latest last."""
+    roles = sts_backends["123456789012"]["aws"].assumed_roles
+    return [json.loads(role.policy) for role in roles]
+
+
+def _session_permits(request: Any, resource: str) -> bool:
+    key = request._access_key
+    roles = sts_backends[key.account_id][key.partition].assumed_roles
+    policy = next(role.policy for role in roles if role.access_key_id == key._access_key_id)
+    context = {"s3:prefix": parse_qs(urlsplit(request._path).query).get("prefix", [""])[0]}
+    return any(_permits(statement, request._action, resource, context) for statement in json.loads(policy)["Statement"])
+
+
+def _permits(statement: dict[str, Any], action: str, resource: str, context: dict[str, str]) -> bool:
+    conditions = statement.get("Condition", {}).get("StringLike", {})
+    return (
+        any(_matches(pattern, action) for pattern in _listed(statement["Action"]))
+        and any(_matches(pattern, resource) for pattern in _listed(statement["Resource"]))
+        and all(key in context and _matches(pattern, context[key]) for key, pattern in conditions.items())
+    )
+
+
+def _listed(one_or_many: str | list[str]) -> list[str]:
+    return [one_or_many] if isinstance(one_or_many, str) else one_or_many
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """AWS's patterns: ``*`` and ``?`` are wildcards, ``${*}`` is a star."""
+    pieces = re.findall(r"\$\{([*?$])\}|(\*)|(\?)|(.)", pattern, re.DOTALL)
+    regex = "".join(
+        re.escape(literal or other) if literal or other else ".*" if star else "." for literal, star, _, other in pieces
+    )
+    return re.fullmatch(regex, text, re.DOTALL) is not None
