@@ -105,6 +105,14 @@ class Stage:
         version: int = done.version
         return version
 
+    def withdraw(self, fragments: Sequence[FragmentMetadata]) -> None:
+        """Remove files that were published and turned out not to be needed: no version names them."""
+        place = self.handle.place()
+        storage = self.handle.storage(place)
+        for path in _files(fragments):
+            with suppress(FileNotFoundError):
+                storage.filesystem.rm_file(storage.path(f"{place.location}/data/{path}"))
+
     def discard(self, kept: Sequence[FragmentMetadata] = ()) -> None:
         """Remove everything of the job that is not part of what was committed."""
         place = self.handle.place()

@@ -27,6 +27,7 @@ def _flag(text: str) -> bool:
 OWN: dict[str, Callable[[str], Any]] = {
     # Which rows and columns to read.
     "version": int,
+    "since_version": int,
     "tag": str,
     "branch": str,
     "columns": _names,
@@ -48,6 +49,7 @@ OWN: dict[str, Callable[[str], Any]] = {
     "starting_version": int,
     "max_versions_per_trigger": int,
     "stream_id": str,
+    "batch": int,
     "skip_changes": _flag,
     # Set by lancespace_spark.sql, to know a relation again in a plan.
     "occurrence": int,

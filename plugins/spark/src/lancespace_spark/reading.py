@@ -32,6 +32,13 @@ class TableReader(DataSourceReader):
         if self._options.search:
             return [SearchPartition()]
         dataset = self._options.handle.open(self._options.version, self._options.get("branch"))
+        since = self._options.get("since_version")
+        if since is not None:
+            from lancespace_spark.streams import increments
+
+            return list(increments(self._options, dataset, since, dataset.version)) or [
+                ScanPartition((), dataset.version)
+            ]
         return partitions_of(dataset, dataset.get_fragments(), self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -66,12 +66,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start["version"] == 0 and end["version"] > 0:
             whole = _at(dataset, end["version"])
             return partitions_of(whole, whole.get_fragments(), self._options)
-        found: list[InputPartition] = []
-        for version in range(start["version"] + 1, end["version"] + 1):
-            appended = self._appended(dataset, version)
-            if appended:
-                found += partitions_of(_at(dataset, version), appended, self._options)
-        return found
+        return list(increments(self._options, dataset, start["version"], end["version"]))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, as Spark's JVM expects them."""
@@ -85,23 +80,37 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         oldest = min(version["version"] for version in dataset.versions())
         return max(start + versions, oldest) if start == 0 else start + versions
 
-    def _appended(self, dataset: lance.LanceDataset, version: int) -> list[Any]:
-        """The fragments that a version added to those before it."""
-        now = _at(dataset, version)
-        transaction = dataset.read_transaction(version)
-        kind = type(transaction.operation).__name__ if transaction is not None else "unknown operation"
-        if kind in WITHOUT_ROWS:
-            return []
-        if kind == "Append":
-            before = {fragment.fragment_id for fragment in _at(dataset, version - 1).get_fragments()}
-            return [fragment for fragment in now.get_fragments() if fragment.fragment_id not in before]
-        if self._options.get("skip_changes"):
-            return []
-        raise UnsupportedOperationError(
-            f"version {version} of table {self._options.handle.name!r} is a {kind}: it changed or removed rows, which "
-            "a stream cannot pass on. Start a new stream (with starting_version, to begin after it), or set the "
-            "option skip_changes to 'true' to leave such versions out."
-        )
+
+def increments(options: SourceOptions, dataset: lance.LanceDataset, start: int, end: int) -> Iterator[InputPartition]:
+    """The rows that were appended after one version, up to another.
+
+    Raises:
+        UnsupportedOperationError: If a version between changed or removed rows, and ``skip_changes`` is not set.
+        InvalidTableStateError: If a version between is gone.
+    """
+    for version in range(start + 1, end + 1):
+        appended = _appended(options, dataset, version)
+        if appended:
+            yield from partitions_of(_at(dataset, version), appended, options)
+
+
+def _appended(options: SourceOptions, dataset: lance.LanceDataset, version: int) -> list[Any]:
+    """The fragments that a version added to those before it."""
+    now = _at(dataset, version)
+    transaction = dataset.read_transaction(version)
+    kind = type(transaction.operation).__name__ if transaction is not None else "unknown operation"
+    if kind in WITHOUT_ROWS:
+        return []
+    if kind == "Append":
+        before = {fragment.fragment_id for fragment in _at(dataset, version - 1).get_fragments()}
+        return [fragment for fragment in now.get_fragments() if fragment.fragment_id not in before]
+    if options.get("skip_changes"):
+        return []
+    raise UnsupportedOperationError(
+        f"version {version} of table {options.handle.name!r} is a {kind}: it changed or removed rows, which a stream "
+        "cannot pass on. Start a new stream (with starting_version, to begin after it), or set the option skip_changes "
+        "to 'true' to leave such versions out."
+    )
 
 
 def _at(dataset: lance.LanceDataset, version: int) -> lance.LanceDataset:

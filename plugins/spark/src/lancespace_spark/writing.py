@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import TableAlreadyExistsError
+from lance_namespace import InvalidInputError, TableAlreadyExistsError
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from lancespace.errors import translated
 from lancespace.jobs.stages import Stage, Written, declare
+from lancespace_spark.batches import NumberedBatches
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.types import stored_schema
 
@@ -35,6 +36,10 @@ class TableWriter(DataSourceArrowWriter):
     """Appends to a table, replaces its rows, or creates it; readers see all of it or nothing."""
 
     def __init__(self, options: SourceOptions, schema: StructType, *, overwrite: bool) -> None:
+        if options.get("batch") is not None and (overwrite or not options.get("stream_id")):
+            raise InvalidInputError(
+                "the option 'batch' numbers appends of a stream: it needs 'stream_id' and mode append"
+            )
         self._options = options
         existing = options.handle.latest()
         if existing is not None and options.get("create"):
@@ -56,9 +61,15 @@ class TableWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: make all of it visible, in one version."""
         fragments = self._stage.publish(results_of(messages))
-        if fragments or self._stage.mode != "append":
-            with translated(f"write to table {self._options.handle.name!r}"):
+        written = True
+        with translated(f"write to table {self._options.handle.name!r}"):
+            if self._options.get("batch") is not None:
+                stream = NumberedBatches(self._options.handle, self._schema, self._options.get("stream_id"))
+                written = stream.commit(fragments, self._options.get("batch"))
+            elif fragments or self._stage.mode != "append":
                 self._stage.commit(self._schema, fragments, self._read_version)
+        if not written:
+            self._stage.withdraw(fragments)
         self._stage.discard(fragments)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - lost tasks tell nothing
