@@ -113,6 +113,42 @@ def test_stream_without_batches_still_has_its_schema():
     assert pa.ipc.open_stream(data).schema == TABLE.schema
 
 
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+def test_buffers_may_be_compressed(compression: str):
+    table = pa.table({"x": [7] * 10_000})
+    data = b"".join(ArrowData(table).ipc_stream(compression))
+
+    assert pa.ipc.open_stream(data).read_all() == table
+    assert len(data) < table.nbytes / 10
+
+
+@pytest.mark.parametrize(
+    ("source", "is_replayable"),
+    [
+        (stream_bytes(TABLE), True),
+        (memoryview(stream_bytes(TABLE)), True),
+        (TABLE, True),
+        (TABLE.to_batches()[0], True),
+        (TABLE.to_pandas(), True),
+        ([{"a": 1}], True),
+        (TABLE.to_reader(), False),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_may_be_read_again(source: Any, is_replayable: bool):
+    data = ArrowData(source)
+
+    assert data.is_replayable is is_replayable
+    assert not is_replayable or b"".join(data.ipc_stream()) == b"".join(data.ipc_stream())
+
+
+def test_length_is_known_of_bytes_only():
+    data = stream_bytes(TABLE)
+
+    assert ArrowData(memoryview(data)).ipc_length == ArrowData(data).ipc_length == len(data)
+    assert ArrowData(TABLE).ipc_length is None
+
+
 @pytest.mark.parametrize("source", [b"", b"not arrow", stream_bytes(TABLE)[:40]], ids=["empty", "garbage", "truncated"])
 def test_bad_bytes_are_refused(source: bytes):
     with pytest.raises(InvalidInputError, match=r"^The data is not a valid Arrow IPC stream or table: ") as caught:

@@ -32,6 +32,7 @@ def test_built_ins_come_through_entry_points():
         "lancespace.storage": {"file"},
         "lancespace.engines": {"local"},
         "lancespace.wrappers": {"audit", "metrics", "readonly"},
+        "lancespace.auth": set(),
     }
     assert {plugin.distribution for plugin in registry.installed(registry.WRAPPERS).values()} == {"lancespace-core"}
 

@@ -8,6 +8,7 @@ asks, and nothing is materialised: a table larger than memory passes through as 
 from __future__ import annotations
 
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Union
 
@@ -15,6 +16,7 @@ from lance_namespace import InvalidInputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pydantic import BaseModel
 
 ArrowLike = Union[bytes, bytearray, memoryview, "pa.Table", "pa.RecordBatch", "pa.RecordBatchReader", Any]
 """What people may pass as data: IPC stream bytes, anything with the Arrow C stream or array interface (pyarrow,
@@ -42,14 +44,39 @@ class ArrowData:
         except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
             raise InvalidInputError(f"The data is not a valid Arrow IPC stream or table: {error}") from error
 
-    def ipc_stream(self) -> Iterator[bytes]:
-        """The data as chunks of an Arrow IPC stream; bytes pass through untouched."""
+    @property
+    def is_replayable(self) -> bool:
+        """Whether the data may be read again: bytes, lists, tables and frames may, a reader may not."""
+        return isinstance(self._source, (bytes, bytearray, memoryview, list)) or hasattr(self._source, "shape")
+
+    @property
+    def ipc_length(self) -> int | None:
+        """How many bytes :meth:`ipc_stream` has, where that is known beforehand."""
+        return memoryview(self._source).nbytes if isinstance(self._source, (bytes, bytearray, memoryview)) else None
+
+    def ipc_stream(self, compression: str | None = None) -> Iterator[bytes]:
+        """The data as chunks of an Arrow IPC stream; bytes pass through untouched.
+
+        ``compression`` is ``lz4`` or ``zstd``, for the buffers of what is encoded here.
+        """
         if isinstance(self._source, (bytes, bytearray, memoryview)):
-            view = memoryview(self._source)
+            view = memoryview(self._source).cast("B")
             for start in range(0, len(view), _CHUNK_BYTES):
                 yield bytes(view[start : start + _CHUNK_BYTES])
         else:
-            yield from _encode(self.reader())
+            yield from _encode(self.reader(), compression)
+
+
+class StreamedAnswer(ABC):
+    """Query results that a backend has not read yet; asked once, for the one form or the other."""
+
+    @abstractmethod
+    def reader(self) -> pa.RecordBatchReader:
+        """The batches as they come."""
+
+    @abstractmethod
+    def response(self) -> BaseModel:
+        """The spec's response model: all of the data in memory, and the context that came with it."""
 
 
 def to_ipc_file(reader: pa.RecordBatchReader) -> bytes:
@@ -100,11 +127,12 @@ def _to_table(source: ArrowLike) -> pa.Table:
     )
 
 
-def _encode(reader: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+def _encode(reader: Iterable[pa.RecordBatch], compression: str | None) -> Iterator[bytes]:
     import pyarrow as pa
 
     sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, reader.schema) as writer:  # type: ignore[attr-defined]
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, reader.schema, options=options) as writer:  # type: ignore[attr-defined]
         for batch in reader:
             writer.write_batch(batch)
             yield _take(sink)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InternalError, LanceNamespaceError, UnsupportedOperationError
 
-from lancespace import identifiers, requests
-from lancespace.arrow import ArrowData, to_ipc_file
+from lancespace import foreign, identifiers, requests
+from lancespace.arrow import ArrowData, StreamedAnswer, to_ipc_file
 from lancespace.connection import COUNTS_PROPERTY, Connection
 from lancespace.counts import CallCounts
 from lancespace.errors import is_failure, translate, translated
@@ -63,6 +63,10 @@ class Namespace(OperationMethods):
         """The backend itself, for functions that its own package offers beside the operations."""
         return self._connection.backend
 
+    def recipe(self) -> tuple[str, dict[str, str]]:
+        """The backend's name and the properties, to connect again elsewhere; they may hold secrets."""
+        return self._backend, dict(self._properties)
+
     def table(self, identifier: Identifier) -> Table:
         """A handle on one table; nothing is opened before it is used."""
         from lancespace.table import Table
@@ -115,17 +119,23 @@ class Namespace(OperationMethods):
         return f"<lancespace {self.namespace_id()}>"
 
     def __reduce__(self) -> tuple[Callable[..., Namespace], tuple[Any, ...]]:
-        return _reconnect, (type(self), self._backend, self._properties)
+        return _reconnect, (type(self), *self.recipe())
 
     def call(self, operation: Operation, request: RequestLike, data: ArrowLike = None, **fields: Any) -> Any:
-        """Answer one operation of the table; every method of the spec comes through here."""
+        """Answer one operation of the table; query results may come as a reader, which streams."""
+        answer = self._ask(operation, request, data, fields)
+        return answer.reader() if isinstance(answer, StreamedAnswer) else answer
+
+    def _ask(self, operation: Operation, request: RequestLike, data: ArrowLike, fields: Mapping[str, Any]) -> Any:
+        """What the hook answers; every method of the spec comes through here."""
         checked = requests.build(operation, request, fields)
         self._counts.add(operation.name)
         if operation.name not in self._capabilities:
             raise UnsupportedOperationError(self._unsupported(operation))
         hook = getattr(self._hooks, operation.name)
         try:
-            answer = hook(request=checked, data=ArrowData(data)) if operation.takes_data else hook(request=checked)
+            extra = {"data": ArrowData(data)} if operation.takes_data else {}
+            answer = foreign.call(hook, request=checked, **extra)
         except LanceNamespaceError:
             raise
         except BaseException as error:
@@ -138,7 +148,9 @@ class Namespace(OperationMethods):
 
     def _answer(self, operation: Operation, request: RequestLike, data: ArrowLike, fields: Mapping[str, Any]) -> Any:
         """The answer in the form of the spec: streamed query results become the response model."""
-        answer = self.call(operation, request, data, **fields)
+        answer = self._ask(operation, request, data, fields)
+        if isinstance(answer, StreamedAnswer):
+            return answer.response()
         if operation.result is Payload.ARROW_FILE and not isinstance(answer, model(operation.response)):
             with translated(operation.name):
                 return model(operation.response)(data=to_ipc_file(answer))

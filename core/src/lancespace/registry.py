@@ -54,7 +54,8 @@ STORAGE = Group(
 )
 ENGINES = Group("lancespace.engines", "engine", {"spark": "spark"})
 WRAPPERS = Group("lancespace.wrappers", "wrapper", {})
-GROUPS = (BACKENDS, STORAGE, ENGINES, WRAPPERS)
+AUTH = Group("lancespace.auth", "auth method", dict.fromkeys(("api_key", "basic", "bearer", "oauth2", "sigv4"), "rest"))
+GROUPS = (BACKENDS, STORAGE, ENGINES, WRAPPERS, AUTH)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The REST client: ``connect("rest", {"uri": "https://host:2333/prefix"})`` on a server of the Lance REST spec."""

@@ -1,0 +1,65 @@
+"""When a request is repeated, and after which pause.
+
+A repeat is safe if the operation only reads, or if the first request is known to have done nothing: the connection was
+never made, or the server refused to begin (429).
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lancespace.operations import Operation
+
+TOO_MANY_REQUESTS = 429
+PASSING = frozenset({TOO_MANY_REQUESTS, 502, 503, 504})
+"""Statuses that say that another time may go better."""
+
+_FIRST_PAUSE = 0.1
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often and how patiently."""
+
+    attempts: int
+    max_wait: float
+
+    def pause(self, attempt: int, asked: float | None) -> float | None:
+        """Seconds to wait after the ``attempt``-th failure; None to give up.
+
+        ``asked`` is what the server's Retry-After says: it is the least, and if it is too long, nobody waits for it.
+        """
+        if attempt >= self.attempts or (asked or 0) > self.max_wait:
+            return None
+        longest = min(self.max_wait, _FIRST_PAUSE * 2**attempt)
+        jitter = random.uniform(0, longest)  # noqa: S311 - it spreads clients, it hides nothing
+        return jitter if asked is None else min(asked + jitter, self.max_wait)
+
+
+def is_safe_after_status(operation: Operation, status: int) -> bool:
+    """Whether to repeat an operation that was answered with an error."""
+    return status == TOO_MANY_REQUESTS or (status in PASSING and not operation.writes)
+
+
+def is_safe_after_failure(operation: Operation, *, unsent: bool) -> bool:
+    """Whether to repeat an operation that got no answer, or half of one."""
+    return unsent or not operation.writes
+
+
+def retry_after(text: str | None) -> float | None:
+    """The seconds that a Retry-After header asks for, in either of its forms; None if it asks for nothing readable."""
+    if text is None:
+        return None
+    if text.strip().isdecimal():
+        return float(text)
+    try:
+        when = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    aware = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
+    return max(0.0, (aware - datetime.now(timezone.utc)).total_seconds())

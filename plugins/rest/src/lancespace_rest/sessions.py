@@ -1,0 +1,105 @@
+"""The HTTP session of a connection: pool, TLS, proxy, timeouts."""
+
+from __future__ import annotations
+
+import logging
+from http.cookiejar import DefaultCookiePolicy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import requests
+from lance_namespace import InvalidInputError
+from requests.adapters import HTTPAdapter
+
+import lancespace
+
+if TYPE_CHECKING:
+    from lancespace.properties import Settings
+
+_FILES = ("tls.ssl_ca_cert", "tls.cert_file", "tls.key_file")
+
+
+class HttpSession(requests.Session):
+    """A session whose requests have timeouts, keep no cookies and never take a password from ``~/.netrc``.
+
+    It may be used from many threads at once. New connections read the TLS files anew, so files may be replaced.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        _check_tls(settings)
+        self._timeout = (settings["timeout.connect"], settings["timeout.read"])
+        adapter = _Adapter(settings["pool.size"], assert_hostname=settings["tls.assert_hostname"])
+        self.mount("http://", adapter)
+        self.mount("https://", adapter)
+        self.headers["User-Agent"] = f"lancespace/{lancespace.__version__}"
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self.auth = _unchanged
+        self.verify = settings["tls.ssl_ca_cert"] or True
+        self.cert = _certificate(settings)
+        if settings["proxy"]:
+            self.proxies = {"http": settings["proxy"], "https": settings["proxy"]}
+
+    def start(self, request: requests.PreparedRequest, longest: float) -> requests.Response:
+        """Send a request and return at the head of its answer; no wait is longer than ``longest`` seconds."""
+        timeout = tuple(min(seconds, longest) for seconds in self._timeout)
+        options = self.merge_environment_settings(request.url, None, stream=True, verify=None, cert=None)
+        return self.send(request, timeout=timeout, allow_redirects=False, **options)
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        """As in requests, but never without a timeout."""
+        options["timeout"] = options.get("timeout") or self._timeout
+        return super().send(request, **options)
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+        """As in requests, but what the connection's properties say goes before what the environment says."""
+        chosen = self.verify if verify is None else verify
+        return super().merge_environment_settings(url, {**self.proxies, **(proxies or {})}, stream, chosen, cert)
+
+
+class _Adapter(HTTPAdapter):
+    def __init__(self, size: int, *, assert_hostname: bool) -> None:
+        self._tls = {} if assert_hostname else {"assert_hostname": False}
+        super().__init__(pool_connections=4, pool_maxsize=size, max_retries=0)
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
+        super().init_poolmanager(connections, maxsize, block, **options, **self._tls)
+
+
+class _HideData(logging.Filter):
+    """Keeps the one query parameter that may hold secrets out of urllib3's debug log."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(_without_data(argument) for argument in record.args)
+        return True
+
+
+def _without_data(argument: object) -> object:
+    is_target = isinstance(argument, str) and "storage_options=" in argument
+    return f"{str(argument).partition('?')[0]}?***" if is_target else argument
+
+
+logging.getLogger("urllib3.connectionpool").addFilter(_HideData())
+
+
+def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+def _certificate(settings: Settings) -> str | tuple[str, str] | None:
+    certificate, key = settings["tls.cert_file"], settings["tls.key_file"]
+    return (certificate, key) if certificate and key else certificate
+
+
+def _check_tls(settings: Settings) -> None:
+    for name in _FILES:
+        if settings[name] and not Path(settings[name]).is_file():
+            raise InvalidInputError(f"rest: the property {name!r} names no file: {settings[name]!r}.")
+    if settings["tls.key_file"] and not settings["tls.cert_file"]:
+        raise InvalidInputError("rest: the property 'tls.key_file' needs 'tls.cert_file', the certificate of that key.")
+    if not settings["tls.assert_hostname"] and not settings["tls.ssl_ca_cert"]:
+        raise InvalidInputError(
+            "rest: 'tls.assert_hostname' may be false only with 'tls.ssl_ca_cert': "
+            "otherwise anybody with a certificate of any name could pose as the server."
+        )

@@ -1,0 +1,58 @@
+"""``lancespace pipeline``: the commands that lancespace-cli finds in this package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lancespace_cli.state import state_of
+
+if TYPE_CHECKING:
+    from lancespace_cli.output import Output
+    from lancespace_spark.pipeline import Outcome, Step
+
+app = typer.Typer(help="Run pipelines: files that say how tables come from others.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(help="The pipeline, a TOML or YAML file.", exists=True, dir_okay=False)]
+
+
+@app.command("plan")
+def show_plan(context: typer.Context, file: File) -> None:
+    """Show what a run would do, and change nothing."""
+    from lancespace_spark.pipeline import load, plan
+
+    rows = [(one.step.name, one.step.kind, one.step.reads, one.step.writes, one.state) for one in plan(load(file))]
+    state_of(context).output.table(("step", "kind", "reads", "writes", "state"), rows)
+
+
+@app.command("run")
+def run_pipeline(context: typer.Context, file: File) -> None:
+    """Show the plan, then run it; after a failure, run it again to go on with the step that failed."""
+    from lancespace_spark.pipeline import load
+
+    output = state_of(context).output
+    if not output.as_json and not output.quiet:
+        show_plan(context, file)
+    outcomes = _run(output, load(file))
+    columns = ("step", "state", "rows", "seconds")
+    output.table(columns, [(one.step.name, one.state, one.rows, round(one.seconds, 2)) for one in outcomes])
+
+
+def _run(output: Output, pipeline: object) -> list[Outcome]:
+    from lancespace_spark.pipeline import Pipeline, run
+
+    assert isinstance(pipeline, Pipeline)  # noqa: S101 - the type is imported here, not at start-up
+    outcomes: list[Outcome] = []
+    with output.progress() as progress:
+        bar = progress.add_task(pipeline.name, total=len(pipeline.steps), rate="")
+
+        def watch(step: Step, fraction: float, message: str) -> None:
+            done = len(outcomes) + fraction
+            progress.update(bar, completed=done, description=step.name, rate=message)
+
+        for outcome in run(pipeline, watch):
+            outcomes.append(outcome)
+            progress.update(bar, completed=len(outcomes), description=outcome.step.name, rate="")
+    return outcomes
