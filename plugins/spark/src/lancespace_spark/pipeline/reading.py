@@ -96,8 +96,10 @@ def _before(step: Step, earlier: Sequence[Step], steps: Sequence[Step], by_name:
     unknown = [name for name in step.after if name not in by_name]
     if unknown:
         raise InvalidInputError(f"step {step.name!r} comes after {unknown[0]!r}, which is no step")
+    is_filled = "into" in step.fields
     fills = [
         other.name for other in steps if other is not step and "into" in other.fields and other.writes == step.reads
     ]
-    touches = [other.name for other in earlier if other.writes is not None and other.writes == step.writes]
+    same = (other for other in earlier if other.writes is not None and other.writes == step.writes)
+    touches = [other.name for other in same if "into" in other.fields or not is_filled]
     return [*step.after, *fills, *touches]
