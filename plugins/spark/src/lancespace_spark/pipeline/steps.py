@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,15 @@ from lance_namespace import (
 )
 
 from lancespace import identifiers, jobs
+from lancespace.engines import fingerprint
 from lancespace.handles import TableHandle
 from lancespace_spark.merging import upsert
 from lancespace_spark.queries import sql
 from lancespace_spark.source import NAME
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
@@ -145,17 +149,28 @@ def _function(step: Step, context: Context) -> Callable[[pa.RecordBatch], pa.Rec
     if not colon:
         raise InvalidInputError(f"step {step.name!r}: 'function' must be of the form module:name")
     beside = Path(context.pipeline.folder, f"{module}.py")
-    if beside.exists():
-        context.spark().sparkContext.addPyFile(str(beside))
-        if context.pipeline.folder not in sys.path:
-            sys.path.insert(0, context.pipeline.folder)
     try:
-        found: Callable[[pa.RecordBatch], pa.RecordBatch] = getattr(import_module(module), name)
+        home = _shipped(beside) if beside.exists() else import_module(module)
+        found: Callable[[pa.RecordBatch], pa.RecordBatch] = getattr(home, name)
     except (ImportError, AttributeError) as error:
         raise InvalidInputError(
             f"step {step.name!r}: there is no function {step.get('function')!r}: {error}"
         ) from error
     return found
+
+
+def _shipped(file: Path) -> ModuleType:
+    """A module beside the file: executors, which do not have it, are sent its functions themselves."""
+    from pyspark import cloudpickle
+
+    spec = spec_from_file_location(f"pipeline_{fingerprint(str(file))}_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} cannot be imported")
+    module = module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    cloudpickle.register_pickle_by_value(module)
+    return module
 
 
 def _written(step: Step, rows: DataFrame, now: Any, context: Context) -> int:
