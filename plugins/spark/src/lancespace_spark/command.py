@@ -33,7 +33,7 @@ def run_pipeline(context: typer.Context, file: File) -> None:
     from lancespace_spark.pipeline import load
 
     output = state_of(context).output
-    if not output.as_json and not output.quiet:
+    if not output.as_json:
         show_plan(context, file)
     outcomes = _run(output, load(file))
     columns = ("step", "state", "rows", "seconds")

@@ -169,7 +169,7 @@ def _shipped(file: Path) -> ModuleType:
     module = module_from_spec(spec)
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
-    cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module
 
 
