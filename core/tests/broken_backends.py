@@ -153,16 +153,20 @@ class DeletesWhenDeregistering(Broken):
 
 
 class ClaimsTooMuch(Broken):
-    def capabilities(self) -> frozenset[str]:
-        return super().capabilities() | {"batch_commit_tables"}
-
-
-class RefusesInItsOwnWords(Broken):
     def batch_commit_tables(self, request: Any) -> Any:
-        try:
-            return self.inner.batch_commit_tables(request)
-        except UnsupportedOperationError as error:
-            raise NotImplementedError(str(error)) from error
+        raise UnsupportedOperationError(f"no batches such as {request}")
+
+
+class LacksBatches(ClaimsTooMuch):
+    """Not broken: it says so."""
+
+    def capabilities(self) -> frozenset[str]:
+        return super().capabilities() - {"batch_commit_tables"}
+
+
+class RefusesInItsOwnWords(LacksBatches):
+    def batch_commit_tables(self, request: Any) -> Any:
+        raise NotImplementedError(f"no batches such as {request}")
 
 
 class TellsItsSecret(Broken):

@@ -44,10 +44,16 @@ _Missing = LanceNamespaceError
 """Stands in the tables for "something is not there": what it was, only the caller knows (``missing=``)."""
 
 _MESSAGES: Rows = (
+    # What a namespace answered that Lance asked for a version, or to commit: the spec's error, by the name of its code.
+    *(
+        (rf"^Namespace error: (?i:{kind.code.name.replace('_', ' ')}): ", kind)
+        for kind in LanceNamespaceError.__subclasses__()
+    ),
     # Texts that quote the caller's own words come first, lest those words match a later row.
     (r"Error parsing statement|sql parser error", InvalidInputError),
-    (r"C Data interface error", InvalidInputError),  # Raised by the data the caller sent.
+    (r"C Data interface error|embedded null", InvalidInputError),  # Raised by the data the caller sent.
     (r"^(Retryable )?[Cc]ommit conflict|^Incompatible transaction|^Too many concurrent", ConcurrentModificationError),
+    (r"commit reported a conflict", ConcurrentModificationError),
     (r"Ref not found error: tag", TableTagNotFoundError),
     (r"Ref not found error: [Bb]ranch|^Not found: \S*/tree/\S+/_versions", TableBranchNotFoundError),
     (r"Ref conflict error: tag", TableTagAlreadyExistsError),
@@ -55,7 +61,8 @@ _MESSAGES: Rows = (
     # pylance answers an internal error when the branch to be created is already there.
     (r"Ref conflict error: [Bb]ranch|Clone operation should not enter", TableBranchAlreadyExistsError),
     (r"^Ref is invalid", InvalidInputError),
-    (r"^Version not found|_versions/\d+\.manifest", TableVersionNotFoundError),
+    (r"^Version not found|_versions/\d+\.manifest (was )?not found", TableVersionNotFoundError),
+    (r"Not found: \S*_versions/\d+\.manifest", TableVersionNotFoundError),
     (r"Index name '.*' already exists", TableIndexAlreadyExistsError),
     (r"^Lance index not found|^Index \".*\" not found", TableIndexNotFoundError),
     (r"^Dataset already exists", TableAlreadyExistsError),
@@ -113,7 +120,9 @@ _CLASS_NAMES: Rows = (
     (r"PermissionError", PermissionDeniedError),
     (r"\w*CredentialsError|CredentialRetrievalError|\w*AuthenticationError|RefreshError", UnauthenticatedError),
     (r"ArrowInvalid|ArrowTypeError|ArrowKeyError|ArrowNotImplementedError", InvalidInputError),
-    (r"\w*Timeout\w*|\w*Connect\w*Error|MaxRetryError|ServiceRequestError|MemoryError", ServiceUnavailableError),
+    (r"OverflowError|UnicodeError", InvalidInputError),  # Numbers and texts of a caller that native code cannot take.
+    (r"\w*Timeout\w*|\w*Connect\w*Error|MaxRetryError|TransportError", ServiceUnavailableError),
+    (r"ServiceRequestError|MemoryError", ServiceUnavailableError),
     (r"NotImplementedError", UnsupportedOperationError),
 )
 
@@ -124,6 +133,8 @@ _HINTS: Mapping[int, str] = {
     errno.EMFILE: "raise the limit of open files (ulimit -n), then retry",
 }
 
+_STORE_FAILURE = re.compile(r"(?:non-2xx status code|Parts \{ status): (?!404)\d{3}|error sending request")
+"""Where pylance quotes a store that failed. Before that it may say that the table was not found: it cannot know."""
 _RUST_LOCATION = re.compile(r",?(?: location:)? [\w./@+~-]*\.rs:\d+(?::\d+)?")
 _NOISE = re.compile(r"^(?:(?:LanceError\(\w+\)|Invalid user input|Generic [\w/]+ error): )+")
 _SCHEMA_DUMP = re.compile(r"(?: in schema|:)?:?\s*Schema \{.*", re.DOTALL)
@@ -182,19 +193,36 @@ def _classify(error: BaseException, text: str) -> ErrorClass:
     names = [base.__name__ for base in type(error).__mro__]
     if "CommitConflictError" in names:
         return ConcurrentModificationError
+    if failure := _STORE_FAILURE.search(text):
+        text = text[failure.start() :]
     if str(error).startswith(_RELAYED):
         names = []  # pyarrow only passes on what a Lance stream raised: its own class says nothing.
     return (
-        _by_pattern(_MESSAGES, (text,), re.search)
+        _by_pattern(_MESSAGES, (text,), _search)
         or _STATUSES.get(_status(error, text))
+        or _by_answer(error)
         or _ERRNOS.get(_errno(error, text))
         or _by_pattern(_CLASS_NAMES, names, re.fullmatch)
         or InternalError
     )
 
 
+def _by_answer(error: BaseException) -> ErrorClass | None:
+    """By the store's answer, which fsspec keeps as the cause of an ``OSError`` with a number of its own choice."""
+    cause = error.__cause__
+    if not isinstance(error, OSError) or cause is None:
+        return None
+    text = _text(cause)
+    return _by_pattern(_MESSAGES, (text,), re.search) or _STATUSES.get(_status(cause, text))
+
+
 def _by_pattern(rows: Rows, texts: Sequence[str], matches: Callable[[str, str], object]) -> ErrorClass | None:
     return next((kind for pattern, kind in rows if any(matches(pattern, text) for text in texts)), None)
+
+
+def _search(pattern: str, text: str) -> object:
+    """Find a pattern in a message, also across line breaks: the names that messages quote may have some."""
+    return re.search(pattern, text, re.DOTALL)
 
 
 def _status(error: BaseException, text: str) -> int:

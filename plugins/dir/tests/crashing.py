@@ -13,21 +13,24 @@ from typing import Any
 import lance
 import lance.fragment
 
-from lancespace_dir.manifest import writer
+from lancespace_dir.manifest import datafiles, writer
 from plugins.dir.tests.processes import Process
 from plugins.dir.tests.support import OURS, Client, outcome
 
 _LANCE_WRITES = (
     (lance.fragment, "write_fragments"),
     (writer, "write_fragments"),
+    (datafiles, "write"),
+    (lance, "write_dataset"),
     (lance.LanceDataset, "commit"),
+    (lance.LanceDataset, "update_metadata"),
     (lance.fragment.LanceFragment, "delete_rows"),
 )
-_FILE_WRITES = ("link", "mkdir", "remove", "rename", "rmdir", "unlink")
+_FILE_WRITES = ("link", "mkdir", "remove", "rename", "replace", "rmdir", "unlink")
 
 
 def crashes(
-    root: Path, properties: dict[str, str], operation: str, arguments: tuple[Any, ...], options: dict[str, str]
+    root: Path, properties: dict[str, str], operation: str, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Iterator[int]:
     """Run an operation again and again, killed a little later each time, until it gets through.
 
@@ -49,11 +52,12 @@ def _run(
     properties: dict[str, str],
     operation: str,
     arguments: tuple[Any, ...],
-    options: dict[str, str],
+    options: dict[str, Any],
 ) -> str:
     client = Client(OURS, root, **properties)
     _Killer(moment).install()
-    return outcome(lambda: getattr(client, operation)(*arguments, **options))
+    call = getattr(client, operation, None) or getattr(client.namespace, operation)
+    return outcome(lambda: call(*arguments, **options))
 
 
 class _Killer:

@@ -1,4 +1,4 @@
-"""The conformance suite in the three modes of the directory catalog."""
+"""The conformance suite in the modes of the directory catalog, and with managed tables."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ MODES = {
     "compatibility": {},
     "v2": {"dir_listing_enabled": "false"},
     "v1": {"manifest_enabled": "false"},
+    "managed": {"table_version_management": "true"},
 }
 
 
@@ -34,6 +35,11 @@ class TestCompatibility(_Directory):
 
 class TestV2(_Directory):
     mode = "v2"
+
+
+class TestManaged(_Directory):
+    mode = "managed"
+    features = frozenset(Feature)
 
 
 class TestV1(_Directory):

@@ -17,7 +17,9 @@ from lance_namespace import (
     CreateTableRequest,
     CreateTableResponse,
     DeclareTableRequest,
+    DeclareTableResponse,
     DescribeTableRequest,
+    InternalError,
     TableAlreadyExistsError,
     TableNotFoundError,
 )
@@ -62,8 +64,8 @@ class CreationOperations(TableAccess):
     def _create_table(
         self, request: CreateTableRequest, reader: pa.RecordBatchReader, mode: str
     ) -> CreateTableResponse:
-        ref, is_new = self._reserve(request)
-        if not is_new and ref.exists():
+        ref, declared = self._reserve(request)
+        if declared is None and ref.exists():
             return self._on_existing(request, ref, reader, mode)
         try:
             version = self._write_first_version(request, ref, reader)
@@ -73,26 +75,39 @@ class CreationOperations(TableAccess):
             if mode == "Create":
                 raise
             version = ref.open().version
-        return self._created(request, ref, version)
+        return self._created(request, ref, version, declared)
 
     def _write_first_version(self, request: CreateTableRequest, ref: TableRef, reader: pa.RecordBatchReader) -> int:
-        fragments = _write_fragments(ref, reader, request)
+        written = _write_files(ref, reader, request)
         try:
-            return _commit_first_version(ref, reader.schema, fragments)
+            return _commit_first_version(ref, written)
         except TableAlreadyExistsError:
-            self._delete_files(ref, fragments)
+            self._delete_files(ref, written.operation.fragments)
+            raise
+        except InternalError:
+            self.locate(request)  # It may be that somebody dropped the table, which says more.
             raise
 
-    def _reserve(self, request: CreateTableRequest) -> tuple[TableRef, bool]:
-        """The table's place, and whether this call entered it into the catalog."""
+    def _reserve(self, request: CreateTableRequest) -> tuple[TableRef, DeclareTableResponse | None]:
+        """The table's place, and what the catalog answered if this call entered the table into it."""
         try:
-            self.declare_table(DeclareTableRequest(id=request.id, properties=request.properties))
+            return self.declare_for_data(request)
         except TableAlreadyExistsError as taken:
             try:
-                return self.locate(request), False
+                return self.locate(request), None
             except TableNotFoundError:
                 raise taken from None  # The name is a namespace's.
-        return self.locate(request), True
+
+    def declare_for_data(self, request: CreateTableRequest) -> tuple[TableRef, DeclareTableResponse]:
+        """Enter the name of a table whose first data follows: where it goes, and what ``declare_table`` answers.
+
+        A backend overrides this if it knows both without being asked twice.
+
+        Raises:
+            TableAlreadyExistsError: If the name is taken.
+        """
+        declared = self.declare_table(DeclareTableRequest(id=request.id, properties=request.properties))
+        return self.locate(request), declared
 
     def _on_existing(
         self, request: CreateTableRequest, ref: TableRef, reader: pa.RecordBatchReader, mode: str
@@ -107,7 +122,8 @@ class CreationOperations(TableAccess):
         import lance
 
         options = {**ref.storage_options, **(request.storage_options or {})}
-        dataset = lance.write_dataset(reader, ref.location, mode="overwrite", storage_options=options)
+        target = ref.location if ref.versions is None else ref.open()
+        dataset = lance.write_dataset(reader, target, mode="overwrite", storage_options=options)
         return self._created(request, ref, dataset.version)
 
     def _delete_files(self, ref: TableRef, fragments: list[Any]) -> None:
@@ -117,13 +133,15 @@ class CreationOperations(TableAccess):
             with suppress(FileNotFoundError):
                 storage.filesystem.rm_file(storage.path(f"{ref.location}/data/{file.path}"))
 
-    def _created(self, request: CreateTableRequest, ref: TableRef, version: int) -> CreateTableResponse:
-        described = self.describe_table(DescribeTableRequest(id=request.id))
+    def _created(
+        self, request: CreateTableRequest, ref: TableRef, version: int, declared: DeclareTableResponse | None = None
+    ) -> CreateTableResponse:
+        known = declared or self.describe_table(DescribeTableRequest(id=request.id))
         return CreateTableResponse(
             location=ref.location,
             version=version,
-            storage_options=described.storage_options,
-            properties=described.properties,
+            storage_options=known.storage_options,
+            properties=known.properties,
         )
 
 
@@ -140,19 +158,23 @@ def _checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(reader.schema, itertools.chain([] if first is None else [first], batches))
 
 
-def _write_fragments(ref: TableRef, reader: pa.RecordBatchReader, request: CreateTableRequest) -> list[Any]:
-    """Write the data files, which nobody sees yet."""
+def _write_files(ref: TableRef, reader: pa.RecordBatchReader, request: CreateTableRequest) -> Any:
+    """Write the data files, which nobody sees yet, and answer the transaction that makes a table of them."""
     from lance.fragment import write_fragments
 
     options = {**ref.storage_options, **(request.storage_options or {})}
     with translated(f"create table {ref.name!r}"):
-        fragments: list[Any] = write_fragments(
-            reader, ref.location, schema=reader.schema, mode="create", storage_options=options
+        return write_fragments(
+            reader,
+            ref.location,
+            schema=reader.schema,
+            return_transaction=True,
+            mode="create",
+            storage_options=options,
         )
-    return fragments
 
 
-def _commit_first_version(ref: TableRef, schema: pa.Schema, fragments: list[Any]) -> int:
+def _commit_first_version(ref: TableRef, transaction: Any) -> int:
     """Make the files version 1 of the table, or fail because it has one already.
 
     Raises:
@@ -160,10 +182,11 @@ def _commit_first_version(ref: TableRef, schema: pa.Schema, fragments: list[Any]
     """
     import lance
 
-    operation = lance.LanceOperation.Overwrite(schema, fragments)
+    # Given the operation alone, Lance first looks whether there is a table, which the catalog must be asked for.
+    change = transaction if ref.versions is None else transaction.operation
     try:
         created = lance.LanceDataset.commit(
-            ref.location, operation, storage_options=dict(ref.storage_options), max_retries=0
+            ref.location, change, storage_options=dict(ref.storage_options), max_retries=0, **ref.committing()
         )
     except OSError as error:
         if not ref.exists():

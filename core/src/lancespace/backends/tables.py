@@ -12,9 +12,11 @@ from lancespace.backends.base import Backend
 from lancespace.backends.catalog import CatalogOperations
 from lancespace.backends.creation import CreationOperations
 from lancespace.backends.jobs import JobOperations
+from lancespace.backends.views import ViewOperations
 from lancespace.hookspecs import hookimpl
 from lancespace.storage import as_uri
 from lancespace.tables.access import TableRef
+from lancespace.tables.batches import BatchOperations
 from lancespace.tables.branches import BranchOperations
 from lancespace.tables.data import DataOperations
 from lancespace.tables.details import table_details
@@ -55,11 +57,13 @@ class TableBackend(
     PlanOperations,
     IndexOperations,
     VersionOperations,
+    BatchOperations,
     TagOperations,
     BranchOperations,
     SchemaOperations,
     StatsOperations,
     JobOperations,
+    ViewOperations,
     Backend,
     ABC,
 ):

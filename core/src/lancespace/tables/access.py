@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import lance
@@ -18,10 +18,12 @@ from lance_namespace import (
 )
 
 from lancespace.errors import translate, translated
+from lancespace.tables.clients import VersionClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from lance_namespace import LanceNamespace
     from pydantic import BaseModel
 
     from lancespace.storage import Storage
@@ -39,6 +41,8 @@ class TableRef:
     id: tuple[str, ...]
     location: str
     storage_options: Mapping[str, str]
+    versions: LanceNamespace | None = field(default=None, compare=False, repr=False)
+    """Whom Lance asks for the versions and commits to, where the catalog keeps them; None where storage does."""
 
     @property
     def name(self) -> str:
@@ -81,9 +85,21 @@ class TableRef:
         except Exception as error:
             raise self._why_not(error, version, branch) from error
 
+    def committing(self) -> dict[str, Any]:
+        """What pylance must be given, beside the location, to open this table and to commit to it."""
+        if self.versions is None:
+            return {}
+        return {
+            "namespace_client": self.versions,
+            "table_id": list(self.id),
+            "namespace_client_managed_versioning": True,
+        }
+
     def _dataset(self, version: int | str | None = None) -> lance.LanceDataset:
         options = dict(self.storage_options)
-        return lance.dataset(self.location, version=version, storage_options=options, session=_session())
+        return lance.LanceDataset(
+            self.location, version, storage_options=options, session=_session(), **self.committing()
+        )
 
     def _why_not(self, error: Exception, version: int | str | None, branch: str | None) -> LanceNamespaceError:
         """Which of data, branch and version is missing: pylance only names a file that it did not find."""
@@ -120,7 +136,8 @@ class TableAccess:
         """
         names: list[str] = getattr(request, "id", None) or []
         described = self.describe_table(DescribeTableRequest(id=names))
-        return TableRef(tuple(names), described.location, described.storage_options or {})
+        versions = VersionClient(self) if described.managed_versioning else None
+        return TableRef(tuple(names), described.location, described.storage_options or {}, versions)
 
     def open(self, request: BaseModel) -> lance.LanceDataset:
         """The table of a request, at the version, tag or branch that it names, otherwise the latest of main."""

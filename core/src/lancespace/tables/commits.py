@@ -4,17 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lance_namespace import ConcurrentModificationError, CreateTableVersionRequest, InvalidInputError
+from lance_namespace import ConcurrentModificationError, CreateTableVersionRequest, InvalidInputError, TableVersion
 
 from lancespace.backends.choices import choose
 from lancespace.tables.access import MAIN_BRANCH, name_of
 from lancespace.tables.manifests import NAMING_SCHEMES, Manifest, ManifestDirectory, manifest_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lancespace.storage import Storage
 
 _MAGIC = b"LANC"
 """The last bytes of every Lance file, manifests included."""
+
+
+class StoredVersions:
+    """The versions of a table's branch where they are what is in storage."""
+
+    def __init__(self, directory: ManifestDirectory, storage: Storage) -> None:
+        self._directory = directory
+        self._storage = storage
+
+    def all(self, *, descending: bool = False) -> Iterable[Manifest]:
+        """All versions, oldest first unless asked otherwise."""
+        manifests = self._directory.list()
+        return reversed(manifests) if descending else manifests
+
+    def find(self, version: int | None) -> Manifest | None:
+        """One version, or the latest."""
+        manifests = self._directory.list()
+        if version is None:
+            return manifests[-1] if manifests else None
+        return next((manifest for manifest in manifests if manifest.version == version), None)
+
+    def create(self, request: CreateTableVersionRequest) -> Manifest:
+        """The next version, from a staged manifest; see :func:`commit_manifest`."""
+        return commit_manifest(self._directory, self._storage, request)
+
+    def delete(self, manifests: Iterable[Manifest]) -> int:
+        """Delete versions, and say how many: another one may be cleaning up, too."""
+        return sum(self._directory.delete_if_there(manifest.name) for manifest in manifests)
+
+    def describe(self, manifest: Manifest) -> TableVersion:
+        """The spec's view of a version."""
+        return self._directory.describe(manifest)
 
 
 def commit_manifest(directory: ManifestDirectory, storage: Storage, request: CreateTableVersionRequest) -> Manifest:
@@ -32,10 +66,12 @@ def commit_manifest(directory: ManifestDirectory, storage: Storage, request: Cre
     existing = next((manifest for manifest in manifests if manifest.version == request.version), None)
     if existing is not None:
         return _already_there(directory, existing, staged, request)
-    _check_next(manifests, request)
-    content = _read_staged(directory, staged, request)
-    name = manifest_name(request.version, _naming_scheme(manifests, request))
-    created = Manifest(request.version, name, len(content), None, None)
+    latest = manifests[-1] if manifests else None
+    if latest is not None or request.branch in {None, MAIN_BRANCH}:  # A branch starts where it comes from.
+        check_next(0 if latest is None else latest.version, request)
+    content = checked(read_staged(directory, staged), request)
+    created = Manifest(request.version, manifest_name(request.version, naming_scheme(latest, request)), len(content))
+    name = created.name
     try:
         storage.put_if_absent(directory.path(name), content)
     except FileExistsError:
@@ -60,32 +96,51 @@ def _already_there(
         if is_ours:
             directory.delete(staged)
     if not is_ours:
-        raise ConcurrentModificationError(
-            f"version {request.version} of table {name_of(request)!r} was made by another writer: "
-            "read the latest version and commit on top of it"
-        )
+        raise made_by_another(request)
     return existing
 
 
-def _check_next(manifests: list[Manifest], request: CreateTableVersionRequest) -> None:
-    """Refuse what is not latest + 1; a new branch starts with the number of the version it comes from."""
-    starts_branch = not manifests and request.branch not in {None, MAIN_BRANCH}
-    latest = manifests[-1].version if manifests else 0
+def made_by_another(request: CreateTableVersionRequest) -> ConcurrentModificationError:
+    """The error for a version that is there and did not come from this request."""
+    return ConcurrentModificationError(
+        f"version {request.version} of table {name_of(request)!r} was made by another writer: "
+        "read the latest version and commit on top of it"
+    )
+
+
+def check_next(latest: int, request: CreateTableVersionRequest) -> None:
+    """Refuse what is not latest + 1.
+
+    Raises:
+        ConcurrentModificationError: Others have made the version, or later ones.
+        InvalidInputError: It would leave a gap.
+    """
     if request.version <= latest:
         raise ConcurrentModificationError(
             f"table {name_of(request)!r} is at version {latest} already: version {request.version} comes too late"
         )
-    if request.version != latest + 1 and not starts_branch:
+    if request.version != latest + 1:
         raise InvalidInputError(
             f"table {name_of(request)!r} is at version {latest}: the next one is {latest + 1}, not {request.version}"
         )
 
 
-def _read_staged(directory: ManifestDirectory, staged: str, request: CreateTableVersionRequest) -> bytes:
+def read_staged(directory: ManifestDirectory, staged: str) -> bytes | None:
+    """The content of a staged manifest; None if it is not there."""
     try:
-        content = directory.read(staged)
-    except FileNotFoundError as error:
-        raise InvalidInputError(f"there is no staged manifest at {request.manifest_path!r}") from error
+        return directory.read(staged)
+    except FileNotFoundError:
+        return None
+
+
+def checked(content: bytes | None, request: CreateTableVersionRequest) -> bytes:
+    """The content of a staged manifest, if it is what the request announces.
+
+    Raises:
+        InvalidInputError: It is not there, or not a manifest.
+    """
+    if content is None:
+        raise InvalidInputError(f"there is no staged manifest at {request.manifest_path!r}")
     if request.manifest_size not in {None, len(content)} or not content.endswith(_MAGIC):
         raise InvalidInputError(
             f"the file at {request.manifest_path!r} has {len(content)} bytes and is not the manifest that was announced"
@@ -93,10 +148,10 @@ def _read_staged(directory: ManifestDirectory, staged: str, request: CreateTable
     return content
 
 
-def _naming_scheme(manifests: list[Manifest], request: CreateTableVersionRequest) -> str:
+def naming_scheme(latest: Manifest | None, request: CreateTableVersionRequest) -> str:
     """The scheme of the existing manifests: a table that mixes both has two files for one version to race for."""
     asked = choose("naming_scheme", request.naming_scheme, NAMING_SCHEMES)
-    used = manifests[-1].naming_scheme if manifests else asked
+    used = asked if latest is None else latest.naming_scheme
     if request.naming_scheme is not None and asked != used:
         raise InvalidInputError(f"table {name_of(request)!r} names its manifests by scheme {used}, not {asked}")
     return used

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -22,6 +25,9 @@ NAMING_SCHEMES = ("V2", "V1")
 _MAX = 2**64 - 1
 _V2_DIGITS = 20
 _NAME = re.compile(r"(\d+)\.manifest")
+_BRANCH = re.compile(r"(?!.*\.\.)[\w.-]+(?:/[\w.-]+)*")
+"""Pylance's rule for names of branches; they become paths here, which must not lead out of the table."""
+
 _MODIFIED = ("mtime", "LastModified", "last_modified", "updated")
 _ETAGS = ("ETag", "etag", "e_tag")
 """What the fsspec implementations call these in a listing."""
@@ -29,13 +35,15 @@ _ETAGS = ("ETag", "etag", "e_tag")
 
 @dataclass(frozen=True)
 class Manifest:
-    """One version's manifest, as storage lists it."""
+    """One version's manifest, as storage lists it or the catalog knows it."""
 
     version: int
     name: str
-    size: int | None
-    modified_millis: int | None
-    e_tag: str | None
+    size: int | None = None
+    modified_millis: int | None = None
+    e_tag: str | None = None
+    metadata: Mapping[str, str] | None = None
+    """What its committer had to say of the version; storage does not keep it."""
 
     @property
     def naming_scheme(self) -> str:
@@ -47,6 +55,8 @@ class ManifestDirectory:
     """The ``_versions`` directory of a table's branch, in one listing instead of a read per version."""
 
     def __init__(self, ref: TableRef, branch: str | None, storage: Storage) -> None:
+        if branch is not None and not _BRANCH.fullmatch(branch):
+            raise InvalidInputError(f"{branch!r} cannot be a branch: names have letters, digits, '.', '-', '_' and '/'.")
         on_branch = "" if branch in {None, MAIN_BRANCH} else f"/tree/{branch}"
         self._storage = storage
         self._table = f"{storage.path(ref.location).rstrip('/')}{on_branch}"
@@ -71,6 +81,43 @@ class ManifestDirectory:
         """Remove a file under ``_versions``."""
         self._storage.filesystem.rm_file(self.path(name))
 
+    def delete_if_there(self, name: str) -> bool:
+        """Remove a file under ``_versions``, and say whether it was there."""
+        try:
+            self.delete(name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a file under ``_versions``."""
+        return self._storage.exists(self.path(name))
+
+    def copy(self, name: str, target: str) -> None:
+        """Give a file under ``_versions`` a second name, in one step, whatever had that name before.
+
+        Raises:
+            FileNotFoundError: It is not there.
+        """
+        if not self._storage.is_local:
+            self._storage.filesystem.cp_file(self.path(name), self.path(target))
+            return
+        linked = self.path(f".{uuid.uuid4().hex}")
+        os.link(self.path(name), linked)
+        os.replace(linked, self.path(target))  # noqa: PTH105 - as the others here, on paths of the file system
+
+    def move(self, name: str, target: str) -> None:
+        """Rename a file under ``_versions``; where the store cannot, it is copied first.
+
+        Raises:
+            FileNotFoundError: It is not there.
+        """
+        if self._storage.is_local:
+            os.rename(self.path(name), self.path(target))  # noqa: PTH104
+        else:
+            self.copy(name, target)
+            self.delete(name)
+
     def path(self, name: str) -> str:
         """A file under ``_versions`` as a path of the file system."""
         return f"{self._table}/_versions/{name}"
@@ -83,6 +130,7 @@ class ManifestDirectory:
             manifest_size=manifest.size,
             e_tag=manifest.e_tag,
             timestamp_millis=manifest.modified_millis,
+            metadata=None if manifest.metadata is None else dict(manifest.metadata),
         )
 
     def name_of_staged(self, manifest_path: str) -> str:

@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     import lance
     from lance_namespace_urllib3_client.models.version_range import VersionRange
 
-    from lancespace.tables.manifests import Manifest, ManifestDirectory
+    from lancespace.tables.manifests import Manifest
+    from lancespace.tables.versions import VersionStore
 
 _TO_THE_LATEST = -1
 
 
-def delete_versions(
-    directory: ManifestDirectory, dataset: lance.LanceDataset, request: BatchDeleteTableVersionsRequest
-) -> int:
-    """Delete the manifests in the ranges and return how many; data files are left to ``cleanup_old_versions``.
+def delete_versions(store: VersionStore, dataset: lance.LanceDataset, request: BatchDeleteTableVersionsRequest) -> int:
+    """Delete the versions in the ranges and return how many; data files are left to ``cleanup_old_versions``.
 
     Everything is checked before anything is deleted. The latest version, and versions that a tag or a branch goes back
     to, are never deleted.
@@ -37,14 +36,19 @@ def delete_versions(
         InvalidTableStateError: A tag or a branch needs one of the versions.
         TableVersionNotFoundError: There is no version at all in one of the ranges.
     """
+    doomed = to_delete(list(store.all()), request)
+    refuse_needed(dataset, request, doomed.keys())
+    return store.delete(doomed[version] for version in sorted(doomed))
+
+
+def to_delete(manifests: list[Manifest], request: BatchDeleteTableVersionsRequest) -> dict[int, Manifest]:
+    """The versions in the ranges of a request, of those that there are, oldest first."""
     if not request.ranges:
         raise InvalidInputError("batch_delete_table_versions needs at least one range of versions")
-    manifests = directory.list()
     doomed: dict[int, Manifest] = {}
     for each in request.ranges:
         doomed |= {manifest.version: manifest for manifest in _in_range(manifests, each, name_of(request))}
-    _refuse_needed(dataset, request, doomed.keys())
-    return sum(_delete(directory, manifest) for _, manifest in sorted(doomed.items()))
+    return doomed
 
 
 def _in_range(manifests: list[Manifest], wanted: VersionRange, table: str) -> list[Manifest]:
@@ -62,9 +66,10 @@ def _in_range(manifests: list[Manifest], wanted: VersionRange, table: str) -> li
     return found
 
 
-def _refuse_needed(
+def refuse_needed(
     dataset: lance.LanceDataset, request: BatchDeleteTableVersionsRequest, doomed: Collection[int]
 ) -> None:
+    """Raise InvalidTableStateError if a tag or a branch goes back to one of the versions."""
     branch = None if request.branch == MAIN_BRANCH else request.branch
     tags = {f"tag {name!r}": (tag["branch"], tag["version"]) for name, tag in dataset.tags.list().items()}
     branches = {
@@ -76,12 +81,3 @@ def _refuse_needed(
     ]
     if needed:
         raise InvalidTableStateError(f"table {name_of(request)!r}: {'; '.join(sorted(needed))}: delete these first")
-
-
-def _delete(directory: ManifestDirectory, manifest: Manifest) -> bool:
-    """Whether it was this call that deleted it: another one may be cleaning up, too."""
-    try:
-        directory.delete(manifest.name)
-    except FileNotFoundError:
-        return False
-    return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 from lance_namespace import (
     BatchCreateTableVersionsRequest,
@@ -26,46 +27,76 @@ from lance_namespace import (
 from lancespace.errors import translated
 from lancespace.hookspecs import hookimpl
 from lancespace.tables.access import TableAccess, TableRef, name_of, transaction_id
-from lancespace.tables.commits import commit_manifest
+from lancespace.tables.commits import StoredVersions
 from lancespace.tables.manifests import ManifestDirectory
 from lancespace.tables.paging import page
 from lancespace.tables.pruning import delete_versions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lancespace.tables.manifests import Manifest
 
 
+class VersionStore(Protocol):
+    """Where the versions of a table's branch are kept: in storage, or by a catalog."""
+
+    def all(self, *, descending: bool = False) -> Iterable[Manifest]:
+        """All versions, oldest first unless asked otherwise; none of a declared table."""
+
+    def find(self, version: int | None) -> Manifest | None:
+        """One version, or the latest."""
+
+    def create(self, request: CreateTableVersionRequest) -> Manifest:
+        """The next version, from a staged manifest; the same again if this very request has made it."""
+
+    def delete(self, manifests: Iterable[Manifest]) -> int:
+        """Delete versions, and say how many."""
+
+    def describe(self, manifest: Manifest) -> TableVersion:
+        """The spec's view of a version."""
+
+
 class VersionOperations(TableAccess):
-    """The version operations of tables whose versions are what is in storage."""
+    """The version operations; a backend that keeps versions itself answers another store for its tables."""
+
+    def versions_of(self, ref: TableRef, branch: str | None) -> VersionStore:
+        """Where the versions of a table's branch are."""
+        storage = self.storage_for(ref)
+        return StoredVersions(ManifestDirectory(ref, branch, storage), storage)
 
     @hookimpl
     def list_table_versions(self, request: ListTableVersionsRequest) -> ListTableVersionsResponse:
         """The versions, oldest first unless asked otherwise; a declared table has none."""
         ref = self.locate(request)
+        descending = bool(request.descending)
         with translated(f"list the versions of table {ref.name!r}"):
-            directory, manifests = self._manifests(ref, request.branch)
-        shown, token = page(
-            reversed(manifests) if request.descending else manifests,
-            lambda manifest: manifest.version,
-            request.page_token,
-            request.limit,
-            descending=bool(request.descending),
-        )
-        return ListTableVersionsResponse(versions=[directory.describe(one) for one in shown], page_token=token)
+            store = self.versions_of(ref, request.branch)
+            shown, token = page(
+                store.all(descending=descending),
+                lambda manifest: manifest.version,
+                request.page_token,
+                request.limit,
+                descending=descending,
+            )
+            if not shown and request.branch is not None:
+                _stored(ref).latest(request.branch)  # Says so if there is no such branch.
+        return ListTableVersionsResponse(versions=[store.describe(one) for one in shown], page_token=token)
 
     @hookimpl
     def describe_table_version(self, request: DescribeTableVersionRequest) -> DescribeTableVersionResponse:
         """One version, by default the latest."""
         ref = self.locate(request)
         with translated(f"describe a version of table {ref.name!r}"):
-            directory, manifests = self._manifests(ref, request.branch)
-            if not manifests:
-                ref.open()
-            wanted = manifests[-1].version if request.version is None else request.version
-            found = next((manifest for manifest in manifests if manifest.version == wanted), None)
+            store = self.versions_of(ref, request.branch)
+            found = store.find(request.version)
+            if found is None and store.find(None) is None:
+                _stored(ref).open(branch=request.branch)  # Says so if there is no data, or no such branch.
         if found is None:
-            raise TableVersionNotFoundError(f"table {ref.name!r} has no version {wanted}: see list_table_versions")
-        return DescribeTableVersionResponse(version=directory.describe(found))
+            raise TableVersionNotFoundError(
+                f"table {ref.name!r} has no version {request.version}: see list_table_versions"
+            )
+        return DescribeTableVersionResponse(version=store.describe(found))
 
     @hookimpl
     def restore_table(self, request: RestoreTableRequest) -> RestoreTableResponse:
@@ -97,19 +128,16 @@ class VersionOperations(TableAccess):
         ref = self.locate(request)
         dataset = ref.open(branch=request.branch)
         with translated(f"delete versions of table {ref.name!r}"):
-            directory = ManifestDirectory(ref, request.branch, self.storage_for(ref))
-            return BatchDeleteTableVersionsResponse(deleted_count=delete_versions(directory, dataset, request))
+            deleted = delete_versions(self.versions_of(ref, request.branch), dataset, request)
+        return BatchDeleteTableVersionsResponse(deleted_count=deleted)
 
     def _create_version(self, request: CreateTableVersionRequest) -> TableVersion:
         ref = self.locate(request)
-        storage = self.storage_for(ref)
         with translated(f"create version {request.version} of table {ref.name!r}"):
-            directory = ManifestDirectory(ref, request.branch, storage)
-            return directory.describe(commit_manifest(directory, storage, request))
+            store = self.versions_of(ref, request.branch)
+            return store.describe(store.create(request))
 
-    def _manifests(self, ref: TableRef, branch: str | None) -> tuple[ManifestDirectory, list[Manifest]]:
-        directory = ManifestDirectory(ref, branch, self.storage_for(ref))
-        manifests = directory.list()
-        if not manifests and branch is not None:
-            ref.latest(branch)  # Says so if there is no such branch.
-        return directory, manifests
+
+def _stored(ref: TableRef) -> TableRef:
+    """The table as storage has it: Lance may be asking because it is opening the table, which must come to an end."""
+    return replace(ref, versions=None)

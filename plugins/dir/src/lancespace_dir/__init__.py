@@ -9,8 +9,9 @@ from __future__ import annotations
 from lancespace.upstream import namespace_class, register_aliases
 from lancespace_dir.backend import DirectoryBackend
 from lancespace_dir.migration import Migration, migrate
+from lancespace_dir.snapshots import snapshot
 
-__all__ = ["DirectoryBackend", "DirectoryNamespace", "Migration", "migrate"]
+__all__ = ["DirectoryBackend", "DirectoryNamespace", "Migration", "migrate", "snapshot"]
 
 DirectoryNamespace = namespace_class("dir")
 """A namespace of this backend that takes its properties as keywords, as ``lance_namespace.connect`` passes them."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lance_namespace import (
     CreateNamespaceRequest,
     CreateNamespaceResponse,
+    CreateTableRequest,
     DeclareTableRequest,
     DeclareTableResponse,
     DeregisterTableRequest,
@@ -34,34 +35,39 @@ from lance_namespace import (
 )
 
 from lancespace import hookimpl, identifiers
-from lancespace.backends import TableBackend
 from lancespace.backends.choices import CREATE_MODES, DROP_BEHAVIORS, DROP_MODES, REGISTER_MODES, choose
 from lancespace.operations import OPERATIONS
+from lancespace.storage.vending import make_vendor
 from lancespace.tables.access import TableRef
+from lancespace.tables.clients import VersionClient
 from lancespace.tables.paging import fetch_page
 from lancespace_dir import root
-from lancespace_dir.catalogs import Catalog, choose_catalog
+from lancespace_dir.catalogs import Catalog, Place, choose_catalog
 from lancespace_dir.pages import filtered
 from lancespace_dir.settings import PROPERTIES
+from lancespace_dir.versioning import VersioningBackend
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from lancespace.connection import Connection
-    from lancespace_dir.catalogs import Place
+    from lancespace.storage import Storage
+    from lancespace.views.marks import View
 
 
-class DirectoryBackend(TableBackend):
+class DirectoryBackend(VersioningBackend):
     """Answers the operations; what differs between V1, V2 and compatibility mode is in its catalog."""
 
     properties = PROPERTIES
     cascades_itself = True
+    guards_sources = True
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.root = root.normalise(self.settings["root"])
         self.storage = connection.storage(self.root, named="root")
         self.catalog: Catalog = choose_catalog(self.settings, self.storage)
+        self.vendor = make_vendor(connection, self.storage)
 
     @hookimpl
     def supported_operations(self) -> frozenset[str]:
@@ -109,7 +115,7 @@ class DirectoryBackend(TableBackend):
     def declare_table(self, request: DeclareTableRequest) -> DeclareTableResponse:
         """Enter a table without data."""
         place = self.catalog.declare(request.id or [], request.location, request.properties or {})
-        return DeclareTableResponse(location=self.storage.uri(place.location), properties=_known(place))
+        return self.declared(request, place)
 
     @hookimpl
     def list_tables(self, request: ListTablesRequest) -> ListTablesResponse:
@@ -136,7 +142,13 @@ class DirectoryBackend(TableBackend):
     def describe_table(self, request: DescribeTableRequest) -> DescribeTableResponse:
         """Where a table is; the base class adds what only the opened table tells."""
         place = self.catalog.find(request.id or [])
-        return DescribeTableResponse(location=self.storage.uri(place.location), properties=_known(place))
+        location = self.storage.uri(place.location)
+        return DescribeTableResponse(
+            location=location,
+            storage_options=self._vended(request, location),
+            properties=_known(place),
+            managed_versioning=self._commits_here(place),
+        )
 
     @hookimpl
     def table_exists(self, request: TableExistsRequest) -> TableExistsResponse:
@@ -150,15 +162,14 @@ class DirectoryBackend(TableBackend):
     def deregister_table(self, request: DeregisterTableRequest) -> DeregisterTableResponse:
         """Take a table's name out and leave its data."""
         place = self.catalog.deregister(request.id or [])
-        location = self.storage.uri(place.location)
-        return DeregisterTableResponse(id=request.id, location=location, properties=_known(place))
+        return self.deregistered(request, place)
 
     @hookimpl
     def register_table(self, request: RegisterTableRequest) -> RegisterTableResponse:
         """Enter a name for a table that is below the root."""
         overwrite = choose("mode", request.mode, REGISTER_MODES) == "Overwrite"
         location = root.relative(request.location, self.root)
-        if not self._ref(request.id or [], location).exists():
+        if not self.ref(request.id or [], Place(location)).exists():
             raise InvalidInputError(
                 f"There is no Lance table at {request.location!r}: create it first, or use declare_table."
             )
@@ -184,16 +195,55 @@ class DirectoryBackend(TableBackend):
         """Finish what is under way."""
         self.catalog.close()
 
+    def job_storage(self) -> Storage:
+        """Beside the tables; the name is none that a table's directory can have."""
+        return self.connection.storage(f"{self.root}/{root.JOBS}")
+
+    def views(self) -> list[View]:
+        """All materialized views, from the manifest."""
+        return self.catalog.views()
+
     def locate(self, request: BaseModel) -> TableRef:
         """A table with the options that open it, which are not part of any answer: they may hold secrets."""
         names: list[str] = getattr(request, "id", None) or []
-        return self._ref(names, self.catalog.find(names).location)
+        return self.ref(names, self.catalog.find(names))
 
-    def _ref(self, names: list[str], location: str) -> TableRef:
-        return TableRef(tuple(names), self.storage.uri(location), self.storage.options)
+    def declare_for_data(self, request: CreateTableRequest) -> tuple[TableRef, DeclareTableResponse]:
+        """Enter a table whose first data follows: the catalog tells where it is in the same step."""
+        names = request.id or []
+        place = self.catalog.declare(names, None, request.properties or {}, with_data=True)
+        return self.ref(names, place), self.declared(DeclareTableRequest(id=names), place)
+
+    def ref(self, names: list[str], place: Place) -> TableRef:
+        """A table with the options that open it; Lance commits to a managed one through this backend."""
+        versions = VersionClient(self) if place.is_managed else None
+        return TableRef(tuple(names), self.storage.uri(place.location), self.storage.options, versions)
+
+    def declared(self, request: DeclareTableRequest, place: Place) -> DeclareTableResponse:
+        """The answer for a table that was declared."""
+        location = self.storage.uri(place.location)
+        return DeclareTableResponse(
+            location=location,
+            storage_options=self._vended(request, location),
+            properties=_known(place),
+            managed_versioning=self._commits_here(place),
+        )
+
+    def deregistered(self, request: DeregisterTableRequest, place: Place) -> DeregisterTableResponse:
+        """The answer for a table that was deregistered."""
+        location = self.storage.uri(place.location)
+        return DeregisterTableResponse(id=request.id, location=location, properties=_known(place))
+
+    def _commits_here(self, place: Place) -> bool | None:
+        """Whether clients are to commit through the catalog."""
+        return place.is_managed or self.settings["table_version_tracking_enabled"] or None
+
+    def _vended(self, request: DescribeTableRequest | DeclareTableRequest, location: str) -> dict[str, str] | None:
+        """Temporary credentials, unless the client wants none; the catalog's own are part of no answer."""
+        return None if self.vendor is None or request.vend_credentials is False else self.vendor.options(location)
 
     def _is_created(self, names: list[str]) -> bool:
-        return self._ref(names, self.catalog.find(names).location).exists()
+        return self.ref(names, self.catalog.find(names)).exists()
 
 
 def _known(place: Place) -> dict[str, str] | None:

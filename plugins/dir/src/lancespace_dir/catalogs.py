@@ -18,6 +18,7 @@ from lancespace import identifiers
 if TYPE_CHECKING:
     from lancespace.properties import Settings
     from lancespace.storage import Storage
+    from lancespace.views.marks import View
 
 Names = list[str]
 
@@ -30,6 +31,8 @@ class Place:
     """Relative to the root."""
     properties: Mapping[str, str] | None = None
     """None where the catalog cannot keep any."""
+    is_managed: bool = False
+    """Whether the catalog keeps the table's versions, too."""
 
 
 class Catalog(Protocol):
@@ -59,8 +62,10 @@ class Catalog(Protocol):
     def find(self, names: Names) -> Place:
         """Where a table is."""
 
-    def declare(self, names: Names, location: str | None, properties: Mapping[str, str]) -> Place:
-        """Enter a table name."""
+    def declare(
+        self, names: Names, location: str | None, properties: Mapping[str, str], *, with_data: bool = False
+    ) -> Place:
+        """Enter a table name; of one whose data follows at once, only who could come upon it has to be told."""
 
     def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
         """Enter a name for a table that is in storage."""
@@ -74,6 +79,9 @@ class Catalog(Protocol):
     def drop(self, names: Names) -> Place:
         """Take a table name out and delete the data."""
 
+    def views(self) -> list[View]:
+        """All materialized views."""
+
     def close(self) -> None:
         """Finish what is under way."""
 
@@ -83,6 +91,7 @@ def choose_catalog(settings: Settings, storage: Storage) -> Catalog:
     from lancespace_dir.listing import Listing
     from lancespace_dir.v1 import ListingCatalog
     from lancespace_dir.v2 import ManifestCatalog
+    from lancespace_dir.versionrows import MANAGEMENT
 
     if settings["manifest_enabled"]:
         return ManifestCatalog(
@@ -90,7 +99,10 @@ def choose_catalog(settings: Settings, storage: Storage) -> Catalog:
             commit_retries=settings["commit_retries"],
             with_upkeep=settings["inline_optimization_enabled"],
             with_v1=settings["dir_listing_enabled"],
+            managing=settings[MANAGEMENT],
         )
+    if settings[MANAGEMENT]:
+        raise InvalidInputError(f"A V1 catalog cannot keep table versions: {MANAGEMENT} needs manifest_enabled=true.")
     if settings["dir_listing_enabled"]:
         return ListingCatalog(Listing(storage), storage.location)
     raise InvalidInputError(

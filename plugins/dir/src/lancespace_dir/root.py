@@ -13,6 +13,8 @@ from lance_namespace import InvalidInputError
 from lancespace.storage import scheme_of
 
 TABLE_SUFFIX = ".lance"
+JOBS = "__jobs"
+"""The directory of the records of jobs."""
 MAX_DIRECTORY_BYTES = 255
 
 
@@ -55,7 +57,7 @@ def relative(location: str, root: str) -> str:
     parts = inside.split("/")
     if not inside or any(part in {"", ".", ".."} for part in parts) or re.search(r"[\x00-\x1f\\]", inside):
         _refuse(location, root)
-    if parts[0].startswith("__manifest"):
+    if parts[0].startswith("__manifest") or parts[0] == JOBS:
         raise InvalidInputError(f"The location {location!r} belongs to the catalog itself: choose another.")
     return inside
 

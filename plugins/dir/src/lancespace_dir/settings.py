@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lancespace.properties import Property
+from lancespace.storage.vending import VENDOR_PROPERTIES
 
 PROPERTIES = (
     Property(
@@ -19,5 +20,18 @@ PROPERTIES = (
         type=bool,
         default=True,
     ),
+    Property(
+        "table_version_management",
+        "Keep the versions of new tables in the manifest, so that commits go through the catalog; "
+        "without it, as the catalog says",
+        type=bool,
+    ),
+    Property(
+        "table_version_tracking_enabled",
+        "Have clients commit through the catalog although the versions are in storage",
+        type=bool,
+        default=False,
+    ),
     Property("storage.", "Options of the store, in any spelling its plugin knows, e.g. storage.region"),
+    *VENDOR_PROPERTIES,
 )

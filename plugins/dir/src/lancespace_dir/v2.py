@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, ClassVar
@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, ClassVar
 from lance_namespace import NamespaceAlreadyExistsError, TableAlreadyExistsError, TableNotFoundError
 
 from lancespace import identifiers
+from lancespace.views.marks import View, view_of
 from lancespace_dir import changes, root
 from lancespace_dir.catalogs import Names, Place, no_namespace, no_table, table_exists
 from lancespace_dir.listing import Listing
+from lancespace_dir.managed import ManagedTables
 from lancespace_dir.manifest.committer import Manifest
 from lancespace_dir.manifest.schema import NAMESPACE, TABLE
 
 if TYPE_CHECKING:
     from lancespace.storage import Storage
+    from lancespace_dir.versionrows import Version
 
 
 class ManifestCatalog:
@@ -26,11 +29,14 @@ class ManifestCatalog:
 
     lacks: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, storage: Storage, *, commit_retries: int, with_upkeep: bool, with_v1: bool) -> None:
+    def __init__(
+        self, storage: Storage, *, commit_retries: int, with_upkeep: bool, with_v1: bool, managing: bool | None = None
+    ) -> None:
         self._root = storage.location
         self.with_v1 = with_v1
-        self._listing = Listing(storage, beside_manifest=True)
+        self.listing = Listing(storage, beside_manifest=True)
         self.manifest = Manifest(storage, commit_retries=commit_retries, with_upkeep=with_upkeep)
+        self.managed = ManagedTables(self.manifest, storage, managing)
 
     def create_namespace(self, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
         """Enter a row."""
@@ -42,7 +48,7 @@ class ManifestCatalog:
         """Take the row out, and with Cascade all rows below it in the same commit; then delete the tables' data."""
         old, locations = self.manifest.mutate(lambda draft: changes.take_out_namespace(draft, names, cascade=cascade))
         for location in locations:
-            self._listing.delete(location)
+            self.listing.delete(location)
         return old.properties
 
     def namespace_properties(self, names: Names) -> Mapping[str, str]:
@@ -76,39 +82,60 @@ class ManifestCatalog:
 
     def find(self, names: Names) -> Place:
         """The row, or else the V1 table."""
-        place, _ = self._find(names)
+        place, _ = self.find_row(names)
         return place
 
-    def declare(self, names: Names, location: str | None, properties: Mapping[str, str]) -> Place:
-        """Enter a row, and mark the directory as reserved."""
-        if self._is_v1(names):
+    def declare(
+        self, names: Names, location: str | None, properties: Mapping[str, str], *, with_data: bool = False
+    ) -> Place:
+        """Enter a row, and mark the directory as reserved; one with data needs a mark where V1 readers see it."""
+        with self.manifest.one_look():
+            place = self.place_for(names, location, properties)
+            self._enter(names, place, versions=self.managed.stored(names, place) if location is not None else ())
+        if with_data and not self.is_own(names, place):
+            self.managed.entered(place)
+        else:
+            self.declared(place, location)
+        return place
+
+    def place_for(self, names: Names, location: str | None, properties: Mapping[str, str]) -> Place:
+        """Where a table that is to be declared will be."""
+        own = root.root_location(names[0])
+        is_own = len(names) == 1 and self.with_v1
+        contents = self.listing.contents(own) if is_own else []
+        if self.listing.shows(own, contents):
             raise table_exists(names)
-        chosen = self._location_for(names) if location is None else root.relative(location, self._root)
-        place = Place(chosen, properties)
-        self._enter(names, place)
+        if location is not None:
+            return self.managed.place(root.relative(location, self._root), properties)
+        is_free = is_own and not contents
+        return self.managed.place(own if is_free else root.new_location(identifiers.join(names)), properties)
+
+    def declared(self, place: Place, location: str | None) -> None:
+        """Mark the directory of a table that was entered as reserved, unless the caller chose it."""
+        self.managed.entered(place)
         if location is None:
             self._mark_as_reserved(place.location)
-        return place
 
     def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
         """Enter a row for what is there; the directory of this name shows by itself then, or no longer."""
-        place = Place(root.relative(location, self._root), properties)
-        is_own = self._is_own(names, place)
-        if not overwrite and not is_own and self._is_v1(names):
+        place = self.managed.place(root.relative(location, self._root), properties)
+        is_own = self.is_own(names, place)
+        if not overwrite and not is_own and self.is_v1(names):
             raise table_exists(names)
         if not overwrite:
             self._need_free(names)
-        was_hidden = is_own and self._listing.is_hidden(place.location)
+        was_hidden = is_own and self.listing.is_hidden(place.location)
         if was_hidden:
-            self._listing.show(place.location)
+            self.listing.show(place.location)
         try:
-            self._enter(names, place, overwrite=overwrite)
+            self._enter(names, place, overwrite=overwrite, versions=self.managed.stored(names, place))
         except BaseException:
             if was_hidden:
-                self._listing.hide(place.location)
+                self.listing.hide(place.location)
             raise
-        if not is_own and self._is_v1(names):
-            self._listing.hide(root.root_location(names[0]))
+        self.managed.entered(place)
+        if not is_own and self.is_v1(names):
+            self.listing.hide(root.root_location(names[0]))
         return place
 
     def deregister(self, names: Names) -> Place:
@@ -116,11 +143,14 @@ class ManifestCatalog:
 
         A directory that shows the table by itself is the last to go, so that a crash in between leaves the table there.
         """
-        place, has_row = self._find(names)
-        shows_itself = self._is_own(names, place) and self._listing.exists(names[0])
+        place, has_row = self.find_row(names)
+        self.managed.settle(names, place)
+        shows_itself = self.is_own(names, place) and self.listing.exists(names[0])
         if has_row:
             place = self.manifest.mutate(lambda draft: changes.take_out_table(draft, names))
-        if self._is_own(names, place) and not self._listing.hide(place.location) and shows_itself:
+        else:
+            self._need_unused(names)
+        if self.is_own(names, place) and not self.listing.hide(place.location) and shows_itself:
             raise no_table(names)  # Somebody else was faster.
         return place
 
@@ -130,37 +160,42 @@ class ManifestCatalog:
         One that shows the old name by itself is hidden before, and one that shows the new name is shown again after.
         A V1 table gets a row first, so that it is in sight all the time.
         """
-        place, has_row = self._find(names)
-        if self._is_v1(target):
+        place, has_row = self.find_row(names)
+        if self.is_v1(target):
             raise table_exists(target)
         self._need_free(target)
         if not has_row:
             with suppress(TableAlreadyExistsError):  # Somebody else gave it one.
                 self._enter(names, place)
-        is_hiding = self._is_own(names, place) and self._listing.hide(place.location)
+        is_hiding = self.is_own(names, place) and self.listing.hide(place.location)
         try:
             self.manifest.mutate(lambda draft: changes.rename_table(draft, names, target))
         except BaseException:
             if is_hiding and self.manifest.get(identifiers.join(names)) is not None:
-                self._listing.show(place.location)
+                self.listing.show(place.location)
             raise
-        if self._is_own(target, place):
-            self._listing.show(place.location)
+        if self.is_own(target, place):
+            self.listing.show(place.location)
 
     def drop(self, names: Names) -> Place:
         """Take the row out, then the directory, and then delete it; one that is deregistered can be dropped too."""
-        try:
-            place, has_row = self._find(names)
-        except TableNotFoundError:
-            place, has_row = self._deregistered_v1(names), False
-        is_own = self._is_own(names, place)
-        is_decisive = not has_row or (is_own and self._listing.exists(names[0]))
-        is_there = self._listing.is_occupied(place.location)
-        if has_row:
-            place = self.manifest.mutate(lambda draft: changes.take_out_table(draft, names))
+        with self.manifest.one_look():
+            try:
+                place, has_row = self.find_row(names)
+            except TableNotFoundError:
+                place, has_row = self._deregistered_v1(names), False
+            is_own = self.is_own(names, place)
+            contents = self.listing.contents(place.location) if is_own else []
+            shows_itself = is_own and self.listing.has_directories and self.listing.shows(place.location, contents)
+            is_decisive = not has_row or shows_itself
+            is_there = bool(contents) or not is_own
+            if has_row:
+                place = self.manifest.mutate(lambda draft: changes.take_out_table(draft, names))
+            else:
+                self._need_unused(names)
         try:
             if is_there:
-                self._listing.delete(self._listing.withdraw(place.location) if is_own else place.location)
+                self.listing.delete(self.listing.withdraw(place.location) if is_own else place.location)
         except FileNotFoundError as error:
             if is_decisive:
                 raise no_table(names) from error  # Somebody else was faster.
@@ -170,26 +205,34 @@ class ManifestCatalog:
         """The tables that only the directory shows."""
         with self.manifest.reading() as reader:
             known = reader.load().children("", TABLE)
-        return list(self._listing.names(beside=known))
+        return list(self.listing.names(beside=known))
+
+    def views(self) -> list[View]:
+        """The rows with base objects that say which view they are."""
+        with self.manifest.reading() as reader:
+            found = [view_of(identifiers.split(entry.object_id), entry.properties) for entry in reader.derived()]
+        return [view for view in found if view is not None]
 
     def close(self) -> None:
         """Finish the manifest's upkeep."""
         self.manifest.close()
 
-    def _find(self, names: Names) -> tuple[Place, bool]:
+    def find_row(self, names: Names) -> tuple[Place, bool]:
         """The table, and whether it has a row."""
         with self.manifest.reading() as reader:
             entry = reader.get(identifiers.join(names))
             if entry is None:
                 changes.need_namespace(reader, names[:-1])
         if entry is not None and entry.object_type == TABLE:
-            return Place(entry.location or "", entry.properties), True
-        if self._is_v1(names):
+            return changes.place_of(entry), True
+        if self.is_v1(names):
             return Place(root.root_location(names[0]), {}), False
         raise no_table(names)
 
-    def _enter(self, names: Names, place: Place, *, overwrite: bool = False) -> None:
-        self.manifest.mutate(lambda draft: changes.enter_table(draft, names, place, overwrite=overwrite))
+    def _enter(self, names: Names, place: Place, *, overwrite: bool = False, versions: Iterable[Version] = ()) -> None:
+        self.manifest.mutate(
+            lambda draft: changes.enter_table(draft, names, place, overwrite=overwrite, versions=versions)
+        )
 
     def _mark_as_reserved(self, location: str) -> None:
         """Show V1 readers that the name is taken; the row counts.
@@ -198,7 +241,12 @@ class ManifestCatalog:
         the same name that is being dropped.
         """
         with suppress(FileExistsError, FileNotFoundError):
-            self._listing.reserve(location)
+            self.listing.reserve(location)
+
+    def _need_unused(self, names: Names) -> None:
+        """Refuse to take away a V1 table that views are made from."""
+        with self.manifest.reading() as reader:
+            changes.need_unused(reader, names, {identifiers.join(names)})
 
     def _need_free(self, names: Names) -> None:
         """Find out early that a name cannot be entered, before anything is touched; the commit makes certain."""
@@ -207,23 +255,17 @@ class ManifestCatalog:
             if reader.get(identifiers.join(names)) is not None:
                 raise table_exists(names)
 
-    def _location_for(self, names: Names) -> str:
-        location = root.root_location(names[0])
-        if len(names) == 1 and self.with_v1 and not self._listing.is_occupied(location):
-            return location
-        return root.new_location(identifiers.join(names))
-
-    def _is_v1(self, names: Names) -> bool:
+    def is_v1(self, names: Names) -> bool:
         """Whether the directory shows a table of this name; the manifest's word comes first."""
-        return self.with_v1 and len(names) == 1 and self._listing.exists(names[0])
+        return self.with_v1 and len(names) == 1 and self.listing.exists(names[0])
 
-    def _is_own(self, names: Names, place: Place) -> bool:
+    def is_own(self, names: Names, place: Place) -> bool:
         """Whether a table is in the directory that shows it by itself."""
         return len(names) == 1 and place.location == root.root_location(names[0])
 
     def _deregistered_v1(self, names: Names) -> Place:
         location = root.root_location(names[0])
-        if len(names) == 1 and self._listing.is_hidden(location):
+        if len(names) == 1 and self.listing.is_hidden(location):
             return Place(location)
         raise no_table(names)
 
@@ -232,5 +274,5 @@ class ManifestCatalog:
 
         ``known`` has all names of the manifest up to its last one, so what is not in it before that is V1's alone.
         """
-        shown = (name for name in self._listing.names(beside=known) if after is None or name > after)
+        shown = (name for name in self.listing.names(beside=known) if after is None or name > after)
         return list(islice((name for name, _ in groupby(heapq.merge(known, shown))), count))

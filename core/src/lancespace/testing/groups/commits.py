@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import lance
+
 from lancespace.testing.client import Client
 from lancespace.testing.errors import raises
 from lancespace.testing.fixtures import BackendFixtures
 from lancespace.testing.requirements import Feature, covers, needs
-from lancespace.testing.samples import COUNT
+from lancespace.testing.samples import COUNT, sample
 from lancespace.testing.staging import stage_append
 
 
@@ -78,22 +80,51 @@ class CommitTests(BackendFixtures):
             client("batch_create_table_versions", entries=entries)
 
     @covers("batch_commit_tables")
-    @needs("declare_table", "list_tables", "table_exists")
+    @needs("create_table", "describe_table", "declare_table", "table_exists", "count_table_rows", Feature.LOCAL_TABLES)
+    def test_batch_of_one_operation(self, client: Client) -> None:
+        """BatchCommitTables: one operation of any kind is like that operation alone."""
+        staged = _staged(client, "t")
+        for kind, fields in (
+            ("create_table_version", {"id": ["t"], **staged}),
+            ("delete_table_versions", {"id": ["t"], "ranges": [{"start_version": 1, "end_version": 2}]}),
+            ("declare_table", {"id": ["new"]}),
+            ("deregister_table", {"id": ["new"]}),
+        ):
+            (done,) = client("batch_commit_tables", operations=[{kind: fields}]).results
+            assert getattr(done, kind) is not None
+        assert client("count_table_rows", id=["t"]).count == COUNT + 2
+        with raises("TABLE_NOT_FOUND"):
+            client("table_exists", id=["new"])
+
+    @covers("batch_commit_tables", "INVALID_INPUT")
+    @needs("declare_table")
+    def test_batch_commit_refused(self, client: Client) -> None:
+        """BatchCommitTables: code 13 without an operation, or for one that is none or two at once."""
+        client("declare_table", id=["old"])
+        declare, deregister = {"declare_table": {"id": ["new"]}}, {"deregister_table": {"id": ["old"]}}
+        refused: tuple[list[dict[str, Any]], ...] = ([], [{}], [{**declare, **deregister}])
+        for operations in refused:
+            with client.unchanged(), raises("INVALID_INPUT"):
+                client("batch_commit_tables", operations=operations)
+
+    @needs("batch_commit_tables", "declare_table", "list_tables", Feature.ATOMIC_BATCHES)
     def test_batch_commit(self, client: Client) -> None:
         """BatchCommitTables: operations of several kinds, with a result for each in the order of the request."""
         client("declare_table", id=["old"])
         operations = [{"declare_table": {"id": ["new"]}}, {"deregister_table": {"id": ["old"]}}]
         done = client("batch_commit_tables", operations=operations).results
         assert [bool(each.declare_table) for each in done] == [True, False]
+        assert done[1].deregister_table.id == ["old"]
         assert client("list_tables", id=[]).tables == ["new"]
 
     @covers("batch_commit_tables", "TABLE_ALREADY_EXISTS", "TABLE_NOT_FOUND", "NAMESPACE_NOT_FOUND")
-    @needs("declare_table")
+    @needs("declare_table", Feature.ATOMIC_BATCHES)
     def test_batch_commit_is_atomic(self, client: Client) -> None:
         """BatchCommitTables: if one operation fails, with its own code, none is applied."""
         client("declare_table", id=["old"])
+        client("declare_table", id=["kept"])
         for code, bad in (
-            ("TABLE_ALREADY_EXISTS", {"declare_table": {"id": ["old"]}}),
+            ("TABLE_ALREADY_EXISTS", {"declare_table": {"id": ["kept"]}}),
             ("TABLE_NOT_FOUND", {"deregister_table": {"id": ["absent"]}}),
             ("NAMESPACE_NOT_FOUND", {"declare_table": {"id": ["absent", "t"]}}),
         ):
@@ -102,7 +133,7 @@ class CommitTests(BackendFixtures):
                 client("batch_commit_tables", operations=operations)
 
     @covers("batch_commit_tables", "CONCURRENT_MODIFICATION")
-    @needs("create_table", "describe_table", "list_tables", "count_table_rows", Feature.LOCAL_TABLES)
+    @needs("create_table", "describe_table", "count_table_rows", Feature.LOCAL_TABLES, Feature.ATOMIC_BATCHES)
     def test_batch_commit_of_existing_version(self, client: Client) -> None:
         """BatchCommitTables: code 14 if a version to be created exists, and nothing else of the batch is applied."""
         first, late = _staged(client, "t"), _stage(client, "t", stop=5)
@@ -111,6 +142,23 @@ class CommitTests(BackendFixtures):
         operations = [{"declare_table": {"id": ["new"]}}, {"create_table_version": {"id": ["t"], **late}}]
         with client.unchanged(), raises("CONCURRENT_MODIFICATION"):
             client("batch_commit_tables", operations=operations)
+
+    @needs("batch_commit_tables", "create_table", "describe_table", "list_table_versions", "count_table_rows")
+    @needs("describe_table_version", "insert_into_table", Feature.LOCAL_TABLES, Feature.ATOMIC_BATCHES)
+    def test_write_that_bypasses_the_catalog(self, client: Client) -> None:
+        """CreateTableVersion: what is written to storage without it does not show, and is in nobody's way."""
+        client.example("create_table", ["t"])
+        location = client("describe_table", id=["t"]).location
+        lance.write_dataset(sample(0, 1), location, mode="append")
+        assert client("count_table_rows", id=["t"]).count == COUNT
+        assert client.version(["t"]) == 1
+        with raises("TABLE_VERSION_NOT_FOUND"):
+            client("describe_table_version", id=["t"], version=2)
+        client("insert_into_table", sample(0, 2), id=["t"])
+        assert client("count_table_rows", id=["t"]).count == COUNT + 2
+        operations = [{"create_table_version": {"id": ["t"], **_stage(client, "t", stop=3)}}]
+        client("batch_commit_tables", operations=operations)
+        assert client("count_table_rows", id=["t"]).count == COUNT + 5
 
 
 def _staged(client: Client, name: str) -> dict[str, Any]:
