@@ -30,7 +30,7 @@ def page_of(operation: Operation) -> str:
     if operation.kind in BY_KIND:
         return BY_KIND[operation.kind]
     if operation.subject is Subject.VIEW or operation.status == 202:
-        return "jobs"
+        return "views" if operation.subject is Subject.VIEW else "jobs"
     if operation.subject is not Subject.TABLE:
         return "namespaces"
     if operation.name.endswith(("_columns", "_metadata")):

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 WRAPPERS_PROPERTY = Property("wrappers", "Wrapper plugins around every operation, comma separated, outermost first")
 ENGINE_PROPERTY = Property("engine", "Engine plugin that runs long work as jobs", default="local")
 UDF_PROPERTY = Property(
-    "udf.enabled", "Run Python functions that are kept in tables: of virtual columns and views", type=bool, default=False
+    "udf.enabled", "Run Python functions that came with tables: of virtual columns and views", type=bool, default=False
 )
 COUNTS_PROPERTY = Property(
     "ops_metrics_enabled", "Count the calls of each operation for retrieve_ops_metrics()", type=bool, default=False
 )
 THRESHOLD_PROPERTY = Property(
-    "views.threshold", "After so many changes of its sources, a view with auto_refresh is refreshed", type=int, default=1
+    "views.threshold", "After so many changes of its sources a view with auto_refresh is refreshed", type=int, default=1
 )
 COOLDOWN_PROPERTY = Property(
     "views.cooldown", "Seconds between two automatic refreshes of one view, at least", type=float, default=1.0

@@ -190,7 +190,7 @@ _ROWS = (
     _row(
         "drop_namespace",
         "namespace/{id}/drop",
-        (_NO_NAMESPACE, "NAMESPACE_NOT_EMPTY"),
+        (_NO_NAMESPACE, "NAMESPACE_NOT_EMPTY", _BAD_STATE),
         writes=True,
         subject=Subject.NAMESPACE,
     ),
@@ -234,9 +234,9 @@ _ROWS = (
         query=("with_table_uri", "load_detailed_metadata", "check_declared"),
     ),
     _row("table_exists", "table/{id}/exists", (*_ON_TABLE, _NO_VERSION), writes=False, result=Payload.EMPTY),
-    _row("rename_table", "table/{id}/rename", (*_ON_TABLE, _TABLE_EXISTS, _CONFLICT), writes=True),
-    _row("deregister_table", "table/{id}/deregister", _ON_TABLE, writes=True),
-    _row("drop_table", "table/{id}/drop", _ON_TABLE, writes=True, body=Payload.EMPTY),
+    _row("rename_table", "table/{id}/rename", (*_ON_TABLE, _TABLE_EXISTS, _CONFLICT, _BAD_STATE), writes=True),
+    _row("deregister_table", "table/{id}/deregister", (*_ON_TABLE, _BAD_STATE), writes=True),
+    _row("drop_table", "table/{id}/drop", (*_ON_TABLE, _BAD_STATE), writes=True, body=Payload.EMPTY),
     # --- data -------------------------------------------------------------------------------------------------------
     _row(
         "create_table",

@@ -92,8 +92,20 @@ def _coerced(operation: Operation, fields: Mapping[str, Any]) -> dict[str, Any]:
         values["id"] = identifiers.parse(values["id"])
     if operation.request in {"QueryTableRequest", "AnalyzeTableQueryPlanRequest"}:
         return _coerced_query(values)
+    if operation.request == "CreateMaterializedViewRequest":
+        return _coerced_view(values)
     if operation.request == "ExplainTableQueryPlanRequest" and isinstance(values.get("query"), Mapping):
         values["query"] = _coerced_query(dict(values["query"]))
+    return values
+
+
+def _coerced_view(values: dict[str, Any]) -> dict[str, Any]:
+    """A chunker is also called scalar_udtf, says the spec; its models know one name."""
+    kinds = {"scalar_udtf": "chunker"}
+    values["kind"] = kinds.get(str(values.get("kind")), values.get("kind"))
+    spec = values.get("udtf_spec")
+    if isinstance(spec, Mapping):
+        values["udtf_spec"] = {**spec, "kind": kinds.get(str(spec.get("kind")), spec.get("kind"))}
     return values
 
 

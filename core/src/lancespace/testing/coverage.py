@@ -16,7 +16,6 @@ NOT_COVERED: Mapping[Covered, str] = {
     ): "an insert creates a declared table, and no request makes a worse state",
     ("merge_insert_into_table", "INVALID_TABLE_STATE"): "a merge creates a declared table, as an insert does",
     ("list_table_versions", "INVALID_TABLE_STATE"): "a declared table has no versions, and that is the answer",
-    ("create_materialized_view", "TABLE_NOT_FOUND"): "a view's source is opaque to the namespace",
     ("alter_table_backfill_columns", "CONCURRENT_MODIFICATION"): "the request only starts a job",
     ("refresh_materialized_view", "CONCURRENT_MODIFICATION"): "the request only starts a job",
     (

@@ -7,6 +7,7 @@ there.
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,7 +58,7 @@ _FIELDS: Mapping[str, Fields] = {
     "alter_transaction": {"actions": [{"setStatusAction": {"status": "Canceled"}}]},
     "create_materialized_view": {
         "kind": "query",
-        "source_query": "all of it",
+        "source_query": json.dumps({"version": 1, "sql": "SELECT id, name, vector FROM things"}),
         "output_schema": base64.b64encode(SCHEMA.serialize().to_pybytes()).decode(),
     },
 }
@@ -77,8 +78,7 @@ _FIRST: Mapping[str, tuple[str, ...]] = {
         ("get_table_tag_version", "update_table_tag", "delete_table_tag"), ("create_table", "create_table_tag")
     ),
     "delete_table_branch": ("create_table", "create_table_branch"),
-    "create_materialized_view": (),
-    "refresh_materialized_view": ("create_materialized_view",),
+    "refresh_materialized_view": ("create_table", "create_materialized_view"),
 }
 
 

@@ -26,6 +26,7 @@ from lancespace.testing.groups.stats import StatsTests
 from lancespace.testing.groups.tables import TableTests
 from lancespace.testing.groups.tags import TagTests
 from lancespace.testing.groups.versions import VersionTests
+from lancespace.testing.groups.views import ViewTests
 
 
 class Conformance(
@@ -48,6 +49,7 @@ class Conformance(
     SchemaTests,
     StatsTests,
     JobTests,
+    ViewTests,
     MissingTests,
     CapabilityTests,
     ConcurrencyTests,

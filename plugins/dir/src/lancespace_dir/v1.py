@@ -9,6 +9,7 @@ from typing import ClassVar
 from lance_namespace import InvalidInputError, NamespaceAlreadyExistsError, UnsupportedOperationError
 
 from lancespace import identifiers
+from lancespace.views.marks import View
 from lancespace_dir import root
 from lancespace_dir.catalogs import Names, Place, no_namespace, no_table, table_exists
 from lancespace_dir.listing import Listing
@@ -17,7 +18,9 @@ from lancespace_dir.listing import Listing
 class ListingCatalog:
     """Tables of the root namespace only; there is nowhere to keep namespaces or properties."""
 
-    lacks: ClassVar[frozenset[str]] = frozenset({"create_namespace", "drop_namespace"})
+    lacks: ClassVar[frozenset[str]] = frozenset(
+        {"create_namespace", "drop_namespace", "create_materialized_view", "refresh_materialized_view"}
+    )
 
     def __init__(self, listing: Listing, root_location: str) -> None:
         self._listing = listing
@@ -65,8 +68,11 @@ class ListingCatalog:
             raise no_table(names)
         return Place(root.root_location(name))
 
-    def declare(self, names: Names, location: str | None, properties: Mapping[str, str]) -> Place:
+    def declare(
+        self, names: Names, location: str | None, properties: Mapping[str, str], *, with_data: bool = False
+    ) -> Place:
         """Reserve the table's directory."""
+        del with_data
         self._no_properties(properties)
         name = self._name(names)
         place = Place(root.root_location(name))
@@ -80,7 +86,7 @@ class ListingCatalog:
             raise table_exists(names)
         try:
             self._listing.reserve(place.location)
-        except FileExistsError as error:
+        except (FileExistsError, FileNotFoundError) as error:  # It is there, or is just being dropped.
             raise table_exists(names) from error
         return place
 
@@ -127,6 +133,10 @@ class ListingCatalog:
         except FileNotFoundError as error:
             raise no_table(names) from error
         return Place(location)
+
+    def views(self) -> list[View]:
+        """None: there is nowhere to keep what they are made from."""
+        return []
 
     def close(self) -> None:
         """Nothing is held."""

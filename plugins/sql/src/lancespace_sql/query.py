@@ -15,9 +15,9 @@ from lancespace_sql.notes import Notes
 from lancespace_sql.session import noting_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from datafusion import DataFrame, RecordBatchStream
+    from datafusion import DataFrame, RecordBatchStream, SessionContext
 
     from lancespace import Namespace
 
@@ -44,12 +44,27 @@ def sql(namespace: Namespace, statement: str, parameters: Mapping[str, Any] | No
     """
     notes = Notes()
     context = noting_session(namespace, notes)
+    return streamed(planned(context, statement, notes, parameters, lambda names: suggestion(namespace, names)))
+
+
+def planned(
+    context: SessionContext,
+    statement: str,
+    notes: Notes,
+    parameters: Mapping[str, Any] | None = None,
+    suggest: Callable[[list[str]], str] = lambda _: "",
+) -> DataFrame:
+    """The plan of one query; what is wrong with it is one of the spec's errors."""
     try:
-        frame = context.sql_with_options(statement, _READ_ONLY, param_values=dict(parameters or {}))
+        return context.sql_with_options(statement, _READ_ONLY, param_values=dict(parameters or {}))
     except BaseException as error:
         if isinstance(error, LanceNamespaceError) or not is_failure(error):
             raise
-        raise _explained(namespace, error, notes) from error
+        raise _explained(error, notes, suggest) from error
+
+
+def streamed(frame: DataFrame) -> pa.RecordBatchReader:
+    """The rows of a planned query, a few batches at a time."""
     with translated("SQL"):
         # The frame's own Arrow stream reads one partition after another, while the later ones pile up in memory.
         return pa.RecordBatchReader.from_batches(frame.schema(), _batches(frame.execute_stream(), frame))
@@ -62,7 +77,7 @@ def _batches(stream: RecordBatchStream, _frame: DataFrame) -> Iterator[pa.Record
             yield batch.to_pyarrow()
 
 
-def _explained(namespace: Namespace, error: BaseException, notes: Notes) -> LanceNamespaceError:
+def _explained(error: BaseException, notes: Notes, suggest: Callable[[list[str]], str]) -> LanceNamespaceError:
     """Why a statement could not be planned, in the errors of the spec."""
     if notes.raised:
         return notes.raised[0]
@@ -70,7 +85,7 @@ def _explained(namespace: Namespace, error: BaseException, notes: Notes) -> Lanc
     missing = _NOT_FOUND.search(text)
     if missing and missing[1] in notes.missing:
         names, reason = notes.missing[missing[1]]
-        return type(reason)(f"{reason}{suggestion(namespace, names)}")
+        return type(reason)(f"{reason}{suggest(names)}")
     refused = _NOT_A_QUERY.search(text)
     if refused:
         return InvalidInputError(

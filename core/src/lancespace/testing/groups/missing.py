@@ -17,10 +17,13 @@ _ABSENT = "absent"
 _NO_VERSION = 999
 
 _NOT_FOR_ALL = {"create_materialized_view", "register_table"}
-"""A view's source is opaque to the namespace; a registration starts from a real location, see the group of tables."""
+"""A view needs its source first, see the group of views; a registration starts from a real location, see the tables."""
 
-_WITHOUT_DATA = {"insert_into_table", "merge_insert_into_table", "list_table_versions"}
-"""What the spec gives a meaning on a table that was only declared."""
+_WITHOUT_DATA = {
+    *("insert_into_table", "merge_insert_into_table", "list_table_versions"),
+    *("drop_namespace", "drop_table", "deregister_table", "rename_table"),
+}
+"""What has a meaning on a table that was only declared."""
 
 _ABSENT_VERSION: Mapping[str, dict[str, Any]] = {
     "explain_table_query_plan": {"query": {**examples.ALL_ROWS, "version": _NO_VERSION}},

@@ -1,0 +1,91 @@
+"""What a view's rows were made from: part of the commit that brings them, so neither is there without the other.
+
+A refresh divides its work into units: the rows that come of one fragment of the source or, where a query cannot be
+divided, all rows. Every unit has data files of its own in the view, so it is known which files to replace.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import lance
+from lance_namespace import TableNotFoundError
+
+from lancespace import identifiers
+from lancespace.errors import translate
+
+STATE = "lancespace.view.state"
+"""The property of the transaction that made a version of the view."""
+
+_VERSION = 1
+_LOOK_BACK = 100
+"""So many versions of a view may have come after its last refresh (indexes, metadata) for that to be found."""
+
+
+@dataclass(frozen=True)
+class State:
+    """The rows of a view: which versions of its sources they were made from, and the files of each unit."""
+
+    sources: Mapping[str, int]
+    """Versions, by joined identifier."""
+    units: Mapping[str, tuple[str, ...]]
+    limit: int | None = None
+    """The ``output_limit`` that was applied; the view may have fewer rows than its sources give."""
+    found_at: int = field(default=0, compare=False)
+    """The version of the view whose transaction says so."""
+
+    def files(self) -> set[str]:
+        """All data files of the view."""
+        return {file for files in self.units.values() for file in files}
+
+    def properties(self) -> dict[str, str]:
+        """As the transaction carries it."""
+        content = {"version": _VERSION, "sources": dict(self.sources), "units": dict(self.units), "limit": self.limit}
+        return {STATE: json.dumps(content, separators=(",", ":"))}
+
+    def shown(self) -> str:
+        """The versions of the sources, for people: ``{"sales.orders": 7}``."""
+        return json.dumps({identifiers.show(identifiers.split(key)): at for key, at in sorted(self.sources.items())})
+
+
+def read_state(view: lance.LanceDataset) -> State | None:
+    """The state that describes exactly the rows that are there now.
+
+    None if the view was never refreshed, or somebody else has changed its files since: then nothing is known of it.
+    """
+    files = data_files(view)
+    if files is None:
+        return None
+    return next((state for state in _states(view) if state.files() == files), None)
+
+
+def data_files(view: lance.LanceDataset) -> set[str] | None:
+    """The data files of a view; None if a file is not whole, so that no refresh can have made it like that."""
+    fragments = [fragment.metadata for fragment in view.get_fragments()]
+    if any(fragment.deletion_file is not None for fragment in fragments):
+        return None
+    return {file_of(fragment) for fragment in fragments}
+
+
+def file_of(fragment: Any) -> str:
+    """The data file of a fragment that a refresh wrote."""
+    name: str = fragment.files[0].path
+    return name
+
+
+def _states(view: lance.LanceDataset) -> Iterator[State]:
+    for version in range(view.version, max(0, view.version - _LOOK_BACK), -1):
+        try:
+            transaction = view.read_transaction(version)
+        except OSError as error:
+            if isinstance(translate(error), TableNotFoundError):
+                return  # This version and those before it were cleaned up.
+            raise
+        text = None if transaction is None else (transaction.transaction_properties or {}).get(STATE)
+        content = {} if text is None else json.loads(text)
+        if content.get("version") == _VERSION:
+            units = {key: tuple(files) for key, files in content["units"].items()}
+            yield State(content["sources"], units, content["limit"], version)
