@@ -8,8 +8,9 @@ INSTALLED := $(VENV)/.installed
 
 # A folder joins the workspace by having a pyproject.toml.
 PYPROJECTS := $(wildcard core/pyproject.toml plugins/*/pyproject.toml plugins/storage/*/pyproject.toml examples/*/pyproject.toml)
-TYPED := $(dir $(wildcard core/src/*/__init__.py plugins/*/src/*/__init__.py plugins/storage/*/src/*/__init__.py)) \
-	$(wildcard core/tests plugins/*/tests plugins/storage/*/tests tests tools benchmarks examples/*.py)
+TYPED := $(dir $(wildcard core/src/*/__init__.py plugins/*/src/*/__init__.py plugins/storage/*/src/*/__init__.py \
+		examples/*/src/*/__init__.py)) \
+	$(wildcard core/tests plugins/*/tests plugins/storage/*/tests tests tools benchmarks examples/*.py examples/*/tests)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test lint bench docs wheels lock clean
@@ -56,5 +57,5 @@ $(UV):
 $(INSTALLED): Makefile constraints.txt pyproject.toml $(PYPROJECTS) | $(UV)
 	$(UV) pip install --quiet --python $(BIN)/python --constraints constraints.txt --build-constraints constraints.txt \
 		--group dev $(PYPROJECTS:%/pyproject.toml=--editable %)
-	@$(BIN)/python -m tools.ensure --optional java node
+	@$(BIN)/python -m tools.ensure --optional java node azurite
 	@touch $@

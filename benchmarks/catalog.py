@@ -1,7 +1,7 @@
 """The directory catalog beside pylance's DirectoryNamespace: the same calls on equal catalogs, in one run.
 
 Each catalog starts as the Rust implementation would leave it: one fragment with all rows. LANCESPACE_BENCH_SIZES
-chooses the sizes (default 1000,10000,100000; add 1000000 for the whole curve).
+chooses the sizes (default 100,1000,10000,100000; add 1000000 for the whole curve).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchmarks.report import Result
 from lancespace import connect
 from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry, to_table
 
-SIZES = tuple(int(size) for size in os.environ.get("LANCESPACE_BENCH_SIZES", "1000,10000,100000").split(","))
+SIZES = tuple(int(size) for size in os.environ.get("LANCESPACE_BENCH_SIZES", "100,1000,10000,100000").split(","))
 THREADS = 32
 PROCESSES = 8
 SECONDS = 4.0
@@ -45,8 +45,14 @@ OPEN: dict[str, Callable[[str], LanceNamespace]] = {
 
 def run() -> Iterator[Result]:
     """Latencies at each size, then throughput of many writers."""
+    creates = []
     for size in SIZES:
-        yield from _at_size(size)
+        for result in _at_size(size):
+            if result.case.startswith("create_namespace"):
+                creates.append(result.numbers["ours_ms"])
+            yield result
+    growth = {"ours_ms": creates[-1], "growth": creates[-1] / creates[0]}
+    yield Result(f"create_namespace, {SIZES[-1]} beside {SIZES[0]}", growth, "within 2 x")
     yield _rates(f"creates per second, {THREADS} threads of one client", _threads, "10 x")
     yield _rates(f"creates per second, {PROCESSES} processes", _processes, "2 x, none starved")
 
@@ -69,7 +75,7 @@ def _at_size(size: int) -> Iterator[Result]:
         }
         for name, (call, goal) in calls.items():
             yield _latency(f"{name}, {size}", {who: _median(ns, call) for who, ns in opened.items()}, goal)
-        yield Result(f"resident memory of one client, {size}", _memory(roots))
+        yield _memory(size, roots)
 
 
 def _catalog(root: str, size: int) -> str:
@@ -107,21 +113,25 @@ def _latency(case: str, milliseconds: dict[str, float], goal: str) -> Result:
     return Result(case, {"ours_ms": ours, "rust_ms": rust, "ratio": rust / ours}, goal)
 
 
-def _memory(roots: dict[str, str]) -> dict[str, float]:
-    return {f"{name}_mb": float(_child("memory", name, root).communicate()[0]) for name, root in roots.items()}
+def _memory(size: int, roots: dict[str, str]) -> Result:
+    used = {f"{name}_mb": float(_child("memory", name, root).communicate()[0]) for name, root in roots.items()}
+    per_object = {"ours_bytes_per_object": used["ours_mb"] * 1e6 / size}
+    return Result(f"resident memory of one client, {size}", {**used, **per_object}, "bounded")
 
 
-def _rates(case: str, measure: Callable[[str, str], float], goal: str) -> Result:
-    rates = {}
+def _rates(case: str, measure: Callable[[str, str], list[int]], goal: str) -> Result:
+    """Rates of all workers together, and what the least of them had of an equal share."""
+    rates, least = {}, {}
     for name in OPEN:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:  # Upkeep may still be writing.
-            rates[name] = measure(name, root)
-    return Result(
-        case, {"ours_per_s": rates["ours"], "rust_per_s": rates["rust"], "ratio": rates["ours"] / rates["rust"]}, goal
-    )
+            counts = measure(name, root)
+        rates[name] = sum(counts) / SECONDS
+        least[f"{name}_least_share"] = min(counts) / statistics.mean(counts)
+    numbers = {"ours_per_s": rates["ours"], "rust_per_s": rates["rust"], "ratio": rates["ours"] / rates["rust"]}
+    return Result(case, {**numbers, **least}, goal)
 
 
-def _threads(name: str, root: str) -> float:
+def _threads(name: str, root: str) -> list[int]:
     namespace = OPEN[name](root)
     namespace.create_namespace(CreateNamespaceRequest(id=["first"]))
     counts = [0] * THREADS
@@ -137,18 +147,16 @@ def _threads(name: str, root: str) -> float:
         worker.start()
     for worker in workers:
         worker.join()
-    return sum(counts) / SECONDS
+    return counts
 
 
-def _processes(name: str, root: str) -> float:
+def _processes(name: str, root: str) -> list[int]:
     children = [_child("create", name, root, str(number)) for number in range(PROCESSES)]
     for child in children:
         _read(child)
     for child in children:
         _say(child)
-    counts = [int(child.communicate()[0] or 0) for child in children]
-    print(f"  {name}: creates by each process: {sorted(counts)}", file=sys.stderr)
-    return sum(counts) / SECONDS
+    return [int(child.communicate()[0] or 0) for child in children]
 
 
 def _child(*arguments: str) -> subprocess.Popen[str]:

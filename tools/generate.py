@@ -10,7 +10,15 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from tools.generators import errors_page, hooks_page, operations_page, options_page, properties_page, stub
+from tools.generators import (
+    comparison_page,
+    errors_page,
+    hooks_page,
+    operations_page,
+    options_page,
+    properties_page,
+    stub,
+)
 from tools.workspace import ROOT
 
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "docs/reference/errors.md": errors_page.render,
     "docs/reference/properties.md": properties_page.render,
     "docs/reference/storage-options.md": options_page.render,
+    "docs/comparison.md": comparison_page.render,
 }
 
 

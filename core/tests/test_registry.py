@@ -33,6 +33,7 @@ def test_built_ins_come_through_entry_points():
         "lancespace.engines": {"local"},
         "lancespace.wrappers": {"audit", "metrics", "readonly"},
         "lancespace.auth": set(),
+        "lancespace.commands": set(),
     }
     assert {plugin.distribution for plugin in registry.installed(registry.WRAPPERS).values()} == {"lancespace-core"}
 

@@ -104,7 +104,7 @@ def test_local_storage_has_no_options(tmp_path: Path):
 
 
 def test_local_storage_vends_no_credentials(tmp_path: Path):
-    assert local(tmp_path).vend_credentials("read") is None
+    assert local(tmp_path).vendor_properties() is None
 
 
 # --- locations -------------------------------------------------------------------------------------------------------

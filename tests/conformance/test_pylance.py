@@ -164,6 +164,7 @@ _DEFECTS: dict[str, list[str]] = {
     "UpdateTableSchemaMetadata merges where it should replace": ["test_schema_metadata"],
     "the number of rows has the deleted ones in it": ["test_stats_without_deleted_rows"],
     "a transaction is only looked for below a table": ["test_missing_transaction"],
+    "virtual columns are refused": ["test_add_virtual_column"],
     "who loses a race gets an internal or runtime error": [
         *_cases(
             "test_racing_writers",

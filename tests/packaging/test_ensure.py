@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from uv import find_uv_bin
 
-from tools.ensure import JAVA, NODE, Tool
+from tools.ensure import AZURITE, AZURITE_VERSION, JAVA, NODE, Tool
 from tools.workspace import ROOT
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         (NODE, "v20.20.2\n", 20),
         (NODE, "v8.10.0\n", 8),
         (NODE, "node: bad option", None),
+        (AZURITE, "3.35.0\n", 3),
     ],
 )
 def test_major_version(tool: Tool, output: str, major: int | None):
@@ -75,7 +76,7 @@ def test_what_is_optional_is_told_but_fails_nothing(bare_python: Path):
     answer = ensure(bare_python, "--optional", "java", PATH="")
 
     assert answer.returncode == 0
-    assert answer.stderr.endswith("set JAVA_HOME to a newer Java (optional: nothing needs it today)\n")
+    assert answer.stderr.endswith("set JAVA_HOME to a newer Java (optional: tests that need it are skipped)\n")
 
 
 def test_too_old(bare_python: Path, tmp_path: Path):
@@ -116,3 +117,22 @@ def test_node_is_installed_where_there_is_none(bare_python: Path):
 
     assert (answer.returncode, answer.stderr) == (0, "")
     assert answer.stdout.endswith(f": {bare_python.parent / 'node'}\n")
+
+
+def test_azurite_needs_npm(bare_python: Path):
+    answer = ensure(bare_python, "azurite", PATH="")
+
+    assert answer.returncode == 1
+    assert answer.stderr == (
+        f"azurite 3 or later is missing (none found; cannot be installed from here): {AZURITE.remedy}\n"
+    )
+
+
+def test_azurite_is_installed_with_npm_in_our_environment(bare_python: Path, tmp_path: Path):
+    npm = program(tmp_path / "node", "npm", "")
+    npm.write_text('#!/bin/sh\necho "no registry: $2 $7" >&2\nexit 1\n')
+
+    answer = ensure(bare_python, "azurite", PATH=f"{npm.parent}:/bin:/usr/bin")
+
+    home = bare_python.parents[1] / f"azurite-{AZURITE_VERSION}"
+    assert f"npm failed: no registry: --prefix={home} azurite@{AZURITE_VERSION}" in answer.stderr

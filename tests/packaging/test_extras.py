@@ -19,10 +19,11 @@ from tools.workspace import CONSTRAINTS, ROOT, packages, umbrella
 
 pytestmark = pytest.mark.slow
 
-LATER = {"rest", "server", "spark", "sql"}
+LATER = {"rest", "server", "sql"}
 PROBE = Path(__file__).with_name("probe.py")
 OURS = {package.name for package in packages()}
 EXTRAS = umbrella().extras
+BARE = {"lancespace", "lancespace-cli", "lancespace-core", "lancespace-dir"}
 PENDING = {extra for extra, required in EXTRAS.items() if extra != "all" and required[0].name not in OURS}
 AVAILABLE = sorted(set(EXTRAS) - PENDING - {"all"})
 
@@ -37,7 +38,12 @@ CLOUDS = {
         "storage.oss_access_key_secret": "secret",
     },
 }
-CONNECTIONS = {extra: ("dir", properties) for extra, properties in CLOUDS.items()} | {"sql": ("memory", {})}
+CONNECTIONS = {extra: ("dir", properties) for extra, properties in CLOUDS.items()} | {
+    "rest": ("rest", {"uri": "http://localhost:2333"}),
+    "server": ("memory", {}),
+    "spark": ("dir", {"root": "/data", "engine": "spark"}),
+    "sql": ("memory", {}),
+}
 
 
 class Environment(NamedTuple):
@@ -108,7 +114,7 @@ def test_core_alone(wheels: Path, tmp_path: Path):
 
 
 def test_lancespace_alone(bare: Environment, tmp_path: Path):
-    assert bare.ours() == {"lancespace", "lancespace-core", "lancespace-dir"}
+    assert bare.ours() == BARE
     assert bare.probe("list", "dir", {"root": str(tmp_path)}) == {"tables": []}
 
 
@@ -132,7 +138,7 @@ def test_extra_alone_connects(extra: str, wheels: Path, tmp_path: Path):
 
     answer = environment.probe("sql" if extra == "sql" else "connect", backend, properties)
 
-    assert environment.ours() == {"lancespace", "lancespace-core", "lancespace-dir", f"lancespace-{extra}"}
+    assert environment.ours() == {*BARE, f"lancespace-{extra}"}
     assert "error" not in answer
     assert answer["connected"].startswith(backend)
 

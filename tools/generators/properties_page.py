@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lancespace.connection import COMMON_PROPERTIES
-from lancespace.registry import BACKENDS, WRAPPERS
+from lancespace.registry import BACKENDS, STORAGE, WRAPPERS
 from tools.generators import markdown, plugins
 from tools.generators.markdown import code, codes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from lancespace.properties import Property
 
@@ -32,8 +32,19 @@ def render() -> str:
         INTRODUCTION,
         _section("Every backend", COMMON_PROPERTIES),
         *(_section(f"Backend `{name}`", backend.properties) for name, _, backend in plugins.ours(BACKENDS)),
+        *_vendor_sections(),
         *(_section(f"Wrapper `{name}`", _prefixed(name, cls.properties)) for name, _, cls in plugins.ours(WRAPPERS)),
     )
+
+
+def _vendor_sections() -> Iterator[str]:
+    """What each store takes to vend credentials."""
+    schemes: dict[Any, list[str]] = {}
+    for scheme, _, plugin in plugins.ours(STORAGE):
+        schemes.setdefault(plugin, []).append(f"{scheme}://")
+    for plugin, urls in schemes.items():
+        if hasattr(plugin, "vendor_properties"):
+            yield _section(f"Credential vending on {codes(urls)}", plugin().vendor_properties())
 
 
 def _section(title: str, properties: Iterable[Property]) -> str:

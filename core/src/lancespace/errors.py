@@ -122,7 +122,8 @@ _CLASS_NAMES: Rows = (
     (r"ArrowInvalid|ArrowTypeError|ArrowKeyError|ArrowNotImplementedError", InvalidInputError),
     (r"OverflowError|UnicodeError", InvalidInputError),  # Numbers and texts of a caller that native code cannot take.
     (r"\w*Timeout\w*|\w*Connect\w*Error|MaxRetryError|TransportError", ServiceUnavailableError),
-    (r"ServiceRequestError|MemoryError", ServiceUnavailableError),
+    (r"ServiceRequestError|ServiceResponseError|MemoryError", ServiceUnavailableError),
+    (r"ServerDisconnectedError|ChunkedEncodingError|ClientPayloadError|IncompleteRead\w*", ServiceUnavailableError),
     (r"NotImplementedError", UnsupportedOperationError),
 )
 

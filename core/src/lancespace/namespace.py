@@ -118,6 +118,12 @@ class Namespace(OperationMethods):
     def __repr__(self) -> str:
         return f"<lancespace {self.namespace_id()}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from lancespace.html import namespace_html
+
+        return namespace_html(self)
+
     def __reduce__(self) -> tuple[Callable[..., Namespace], tuple[Any, ...]]:
         return _reconnect, (type(self), *self.recipe())
 

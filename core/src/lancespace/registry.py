@@ -55,7 +55,8 @@ STORAGE = Group(
 ENGINES = Group("lancespace.engines", "engine", {"spark": "spark"})
 WRAPPERS = Group("lancespace.wrappers", "wrapper", {})
 AUTH = Group("lancespace.auth", "auth method", dict.fromkeys(("api_key", "basic", "bearer", "oauth2", "sigv4"), "rest"))
-GROUPS = (BACKENDS, STORAGE, ENGINES, WRAPPERS, AUTH)
+COMMANDS = Group("lancespace.commands", "command", {"serve": "server", "pipeline": "spark"})
+GROUPS = (BACKENDS, STORAGE, ENGINES, WRAPPERS, AUTH, COMMANDS)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,12 @@ class Table:
     def __repr__(self) -> str:
         return f"<table {identifiers.show(self.id)} of {self.namespace.namespace_id()}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from lancespace.html import table_html
+
+        return table_html(self)
+
     def exists(self) -> bool:
         """Whether the catalog has it, declared or with data."""
         from lance_namespace import NamespaceNotFoundError, TableNotFoundError

@@ -33,7 +33,7 @@ def declare_all(folder: str) -> int:
     return won
 
 
-def test_each_name_goes_to_one_process(tmp_path: Path):
+def test_each_name_goes_to_one_process(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
         won = pool.map(declare_all, [str(tmp_path)] * PROCESSES, chunksize=1)
 
@@ -43,7 +43,7 @@ def test_each_name_goes_to_one_process(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["catalog.sqlite"]
 
 
-def test_a_busy_file_can_be_read_and_refuses_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_busy_file_can_be_read_and_refuses_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     namespace = open_catalog(str(tmp_path))
     namespace.declare_table("orders")
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0)
@@ -51,7 +51,7 @@ def test_a_busy_file_can_be_read_and_refuses_writers(tmp_path: Path, monkeypatch
     with closing(sqlite3.connect(tmp_path / "catalog.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert list(namespace.tables()) == ["orders"]
-        with pytest.raises(ServiceUnavailableError, match="catalog.sqlite' cannot be used: database is locked"):
+        with pytest.raises(ServiceUnavailableError, match=r"catalog\.sqlite' cannot be used: database is locked"):
             namespace.declare_table("invoices")
         other.execute("ROLLBACK")
 

@@ -9,62 +9,11 @@ import lance
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lance_namespace import ConcurrentModificationError, InternalError
 
-import lancespace
-from lancespace.storage import Storage
-from lancespace_dir.manifest import upkeep, writer
-from lancespace_dir.manifest.committer import Manifest
-from lancespace_dir.manifest.drafts import Draft
-from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry, to_table
-from lancespace_dir.manifest.writer import TIP_ROWS
-
-
-def storage_at(root: Path) -> Storage:
-    storage: Storage = lancespace.connect("dir", {"root": str(root)}).backend.storage
-    return storage
-
-
-def manifest_at(root: Path, *, retries: int = 20) -> Manifest:
-    return Manifest(storage_at(root), commit_retries=retries, with_upkeep=False)
-
-
-def put(manifest: Manifest, *ids: str, kind: str = TABLE) -> None:
-    def change(draft: Draft) -> None:
-        for object_id in ids:
-            draft.put(Entry(object_id, kind, f"at_{object_id}" if kind == TABLE else None))
-
-    manifest.mutate(change)
-
-
-def remove(manifest: Manifest, *ids: str) -> None:
-    def change(draft: Draft) -> None:
-        for object_id in ids:
-            draft.remove(object_id)
-
-    manifest.mutate(change)
-
-
-def rows(root: Path) -> dict[str, str]:
-    """What any Lance reader finds, refusing duplicates."""
-    table = lance.dataset(str(root / DIRECTORY)).to_table()
-    ids = table.column("object_id").to_pylist()
-    assert len(ids) == len(set(ids)), "an identifier stands in the manifest twice"
-    return dict(zip(ids, table.column("object_type").to_pylist(), strict=True))
-
-
-def numbered(count: int, start: int = 0) -> list[str]:
-    return [f"t{number:05d}" for number in range(start, start + count)]
-
-
-def fragments(root: Path) -> list[Any]:
-    return [fragment.metadata for fragment in lance.dataset(str(root / DIRECTORY)).get_fragments()]
-
-
-def as_rust_leaves_it(root: Path, ids: list[str]) -> None:
-    """A manifest of one fragment that is too large to be a tip."""
-    table = to_table([Entry(object_id, TABLE, f"at_{object_id}") for object_id in ids], SCHEMA)
-    lance.write_dataset(table, str(root / DIRECTORY), data_storage_version=STORAGE_VERSION)
+from lancespace_dir.manifest import plans
+from lancespace_dir.manifest.plans import TIP_ROWS
+from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry
+from plugins.dir.tests.manifests import as_rust_leaves_it, fragments, manifest_at, numbered, put, remove, rows
 
 
 def test_new_manifest_is_what_the_spec_says(tmp_path: Path):
@@ -110,116 +59,13 @@ def test_all_rows_can_go_and_others_come(tmp_path: Path):
     assert manifest.get("again") == Entry("again", TABLE, "at_again")
 
 
-def test_two_commits_from_one_version_exclude_each_other(tmp_path: Path):
-    for start in ("nothing", "a tip", "one large fragment"):
-        root = tmp_path / start
-        if start == "a tip":
-            put(manifest_at(root), "x")
-        if start == "one large fragment":
-            as_rust_leaves_it(root, numbered(TIP_ROWS + 1))
-        first, second = manifest_at(root), manifest_at(root)
-        plans = []
-        for manifest in (first, second):
-            with manifest.reading() as reader:
-                draft = Draft(reader)
-                draft.put(Entry("new", TABLE, "somewhere"))
-                plans.append(writer.plan(reader, draft))
-
-        written = [manifest._writer.write(plan) for manifest, plan in zip((first, second), plans, strict=True)]
-        publish(first, plans[0], written[0])
-        with pytest.raises(writer.Conflict):
-            publish(second, plans[1], written[1])
-        with pytest.raises(writer.Conflict):
-            publish(second, plans[1], second._writer.write(plans[1]))
-
-        assert "new" in rows(root), start
-
-
-def publish(manifest: Manifest, plan: writer.Plan, written: list[tuple[Any, Any]]) -> None:
-    manifest._writer.publish(plan, [fragment for fragment, _ in written])
-
-
-def test_control_plain_appends_do_not_exclude_each_other(tmp_path: Path):
-    """Why a commit must touch a fragment that all agree on: without it, the same name is entered twice."""
-    put(manifest_at(tmp_path), "x")
-    version = lance.dataset(str(tmp_path / DIRECTORY)).version
-    for _ in range(2):
-        new = lance.fragment.write_fragments(
-            to_table([Entry("new", TABLE)], SCHEMA), str(tmp_path / DIRECTORY), mode="append"
-        )
-        lance.LanceDataset.commit(
-            str(tmp_path / DIRECTORY), lance.LanceOperation.Append(new), read_version=version, max_retries=0
-        )
-
-    with pytest.raises(AssertionError, match="twice"):
-        rows(tmp_path)
-
-
-def test_large_fragment_gives_one_row_to_the_new_tip(tmp_path: Path):
+def test_large_fragment_is_left_alone_and_a_tip_begun(tmp_path: Path):
     as_rust_leaves_it(tmp_path, numbered(TIP_ROWS + 1))
 
     put(manifest_at(tmp_path), "new")
 
-    assert [fragment.num_rows for fragment in fragments(tmp_path)] == [TIP_ROWS, 2]
+    assert [fragment.num_rows for fragment in fragments(tmp_path)] == [TIP_ROWS + 1, 1]
     assert rows(tmp_path).keys() == {*numbered(TIP_ROWS + 1), "new"}
-
-
-@pytest.mark.parametrize("succeeded", [True, False])
-def test_lost_answer_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, succeeded: bool):
-    manifest = manifest_at(tmp_path)
-    put(manifest, "x")
-    commit = lance.LanceDataset.commit
-    calls = []
-
-    def lossy(*arguments: Any, **options: Any) -> Any:
-        calls.append(1)
-        if succeeded:
-            commit(*arguments, **options)
-        raise OSError("the connection was reset")
-
-    monkeypatch.setattr(lance.LanceDataset, "commit", lossy)
-    if succeeded:
-        put(manifest, "new")
-    else:
-        with pytest.raises(InternalError, match="the connection was reset"):
-            put(manifest, "new")
-
-    assert len(calls) == 1
-    assert ("new" in rows(tmp_path)) is succeeded
-    assert (manifest.get("new") is not None) is succeeded
-
-
-def test_giving_up_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    manifest = manifest_at(tmp_path, retries=2)
-    put(manifest, "x")
-
-    def always_late(*_: Any) -> Any:
-        raise writer.Conflict
-
-    monkeypatch.setattr(manifest._writer, "publish", always_late)
-    with pytest.raises(ConcurrentModificationError, match="3 times in a row"):
-        put(manifest, "new")
-
-
-def test_mutation_that_fails_leaves_the_others_of_its_batch(tmp_path: Path):
-    manifest = manifest_at(tmp_path)
-    draft_errors: list[Exception] = []
-
-    def failing(draft: Draft) -> None:
-        draft.put(Entry("half", TABLE))
-        raise ValueError("no")
-
-    def batch(draft: Draft) -> None:
-        draft.put(Entry("whole", TABLE))
-        try:
-            draft.attempt(failing)
-        except ValueError as error:
-            draft_errors.append(error)
-
-    manifest.mutate(batch)
-
-    assert len(draft_errors) == 1
-    assert rows(tmp_path).keys() == {"whole"}
 
 
 def test_foreign_commits_are_taken_in_by_reading_what_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -291,54 +137,6 @@ def test_cold_client_changes_the_catalog_without_loading_it(tmp_path: Path):
     assert rows(tmp_path).keys() == set(numbered(6000)) - {"t00007"}
 
 
-def test_upkeep_merges_small_fragments_and_leaves_the_tip(tmp_path: Path):
-    manifest = manifest_at(tmp_path)
-    for start in range(0, TIP_ROWS * 18, TIP_ROWS):
-        put(manifest, *numbered(TIP_ROWS, start))
-    remove(manifest, "t00010")
-    before = rows(tmp_path)
-    tip = writer.tip_of({str(fragment.id): fragment for fragment in fragments(tmp_path)})
-
-    merged = upkeep.merge(lance.dataset(str(tmp_path / DIRECTORY)))
-
-    assert merged is not None
-    assert len(fragments(tmp_path)) == 2
-    assert tip in {str(fragment.id) for fragment in fragments(tmp_path)}
-    assert rows(tmp_path) == before
-    assert upkeep.merge(merged) is None
-    with manifest.reading() as reader:
-        assert reader.load().all_of(TABLE) == sorted(before)
-
-
-def test_upkeep_indexes_large_manifests_and_look_ups_use_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(upkeep, "INDEX_FROM_ROWS", 5000)
-    as_rust_leaves_it(tmp_path, numbered(6000))
-    manifest = manifest_at(tmp_path)
-
-    upkeep.update_index(lance.dataset(str(tmp_path / DIRECTORY)))
-    put(manifest, "new")
-
-    dataset = lance.dataset(str(tmp_path / DIRECTORY))
-    assert [index.field_names for index in dataset.describe_indices()] == [["object_id"]]
-    assert "ScalarIndexQuery" in dataset.scanner(filter="object_id = 't00007'").explain_plan()
-    assert manifest_at(tmp_path).get("t00007") is not None
-    assert manifest_at(tmp_path).get("new") is not None
-
-
-def test_upkeep_runs_as_the_catalog_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(upkeep, "EVERY_VERSIONS", 4)
-    monkeypatch.setattr(upkeep, "CLEAN_EVERY_ROUNDS", 2)
-    monkeypatch.setattr(upkeep, "KEEP_VERSIONS", upkeep.KEEP_VERSIONS * 0)
-    manifest = Manifest(storage_at(tmp_path), commit_retries=20)
-    for number in range(24):
-        put(manifest, f"t{number}")
-        manifest.close()
-
-    versions = list((tmp_path / DIRECTORY / "_versions").glob("*.manifest"))
-    assert len(versions) <= 8
-    assert len(rows(tmp_path)) == 24
-
-
 def test_unknown_columns_keep_their_values(tmp_path: Path):
     manifest = manifest_at(tmp_path)
     put(manifest, "a", "b")
@@ -366,7 +164,7 @@ def test_all_ways_to_the_manifest_agree(
     root = tmp_path_factory.mktemp("catalog")
     model: dict[str, str] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer, "TIP_ROWS", tip_rows)
+        patch.setattr(plans, "TIP_ROWS", tip_rows)
         if large:
             model = dict.fromkeys((f"n{number:02d}" for number in range(20)), TABLE)
             as_rust_leaves_it(root, list(model))
@@ -389,12 +187,3 @@ def test_all_ways_to_the_manifest_agree(
                 assert reader.load().children("", TABLE) == sorted(model)
                 assert all(manifest.get(object_id) is not None for object_id in model)
                 assert manifest.get("n99") is None
-
-
-def test_commits_do_without_a_place_for_the_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "not" / "there"))
-    manifest = Manifest(storage_at(tmp_path / "catalog"), commit_retries=20)
-
-    put(manifest, "a")
-
-    assert rows(tmp_path / "catalog").keys() == {"a"}

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,10 +14,10 @@ from pathlib import Path
 import pyspark
 from typing_extensions import Self
 
-from lancespace.testing.waiting import until
-
 SPARK_HOME = Path(pyspark.__file__).parent
 STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
+PATIENCE = 120
+"""Seconds to wait for a process."""
 REGISTERED = re.compile(r"Successfully registered with master")
 
 
@@ -26,28 +27,28 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._stack = ExitStack()
-        self._workers: list[subprocess.Popen[bytes]] = []
+        self._workers = 0
         self.master = ""
 
     def __enter__(self) -> Self:
         options = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-        log = self._start("master", "org.apache.spark.deploy.master.Master", *options)[1]
+        log = self._start("master", "org.apache.spark.deploy.master.Master", *options)
         self.master = _logged(log, STARTED)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def add_worker(self) -> subprocess.Popen[bytes]:
-        """Start a worker, and wait until the master knows it."""
-        name = f"worker{len(self._workers)}"
+    def add_workers(self, count: int) -> None:
+        """Start workers, and wait until the master knows them."""
         options = ("--host", "127.0.0.1", "--cores", "1", "--memory", "2g", "--webui-port", "0", self.master)
-        process, log = self._start(name, "org.apache.spark.deploy.worker.Worker", *options)
-        _logged(log, REGISTERED)
-        self._workers.append(process)
-        return process
+        names = [f"worker{self._workers + number}" for number in range(count)]
+        self._workers += count
+        logs = [self._start(name, "org.apache.spark.deploy.worker.Worker", *options) for name in names]
+        for log in logs:
+            _logged(log, REGISTERED)
 
-    def _start(self, name: str, main: str, *options: str) -> tuple[subprocess.Popen[bytes], Path]:
+    def _start(self, name: str, main: str, *options: str) -> Path:
         log = self._folder / f"{name}.log"
         with log.open("wb") as sink:
             process = subprocess.Popen(
@@ -58,7 +59,7 @@ class Cluster:
             )
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
-        return process, log
+        return log
 
     def _environment(self, name: str) -> Mapping[str, str]:
         return {
@@ -72,6 +73,9 @@ class Cluster:
 
 
 def _logged(log: Path, pattern: re.Pattern[str]) -> str:
-    match = until(lambda: pattern.search(log.read_text(errors="replace")), lambda found: found is not None)
-    assert match is not None
-    return match.group(match.re.groups)
+    """What the log says, once it does; a Java machine takes its time to start beside other tests."""
+    deadline = time.monotonic() + PATIENCE
+    while (found := pattern.search(log.read_text(errors="replace"))) is None:
+        assert time.monotonic() < deadline, f"after {PATIENCE} s there is no {pattern.pattern!r} in {log}"
+        time.sleep(0.1)
+    return found.group(found.re.groups)

@@ -20,6 +20,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.log.level": "OFF",
+    "spark.task.maxFailures": "2",  # Each failure costs a new Python process.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
@@ -29,8 +30,7 @@ SETTINGS = {
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A master and two workers, for all tests of a run."""
     with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
-        cluster.add_worker()
-        cluster.add_worker()
+        cluster.add_workers(2)
         yield cluster
 
 

@@ -1,90 +1,102 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 
+from lancespace import connect
+from plugins.spark.tests.data import TABLE, orders, read
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lancespace import Namespace
 
-
-def read(spark: SparkSession, root: str, table: str = "sales.orders", **options: str) -> DataFrame:
-    return spark.read.format("lancespace").options(namespace="dir", root=root, table=table, **options).load()
-
-
-def orders(count: int = 100) -> pa.Table:
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array([float(i) for i in range(2 * count)], pa.float32()), 2)
-    return pa.table({"id": pa.array(range(count)), "name": [f"n{i}" for i in range(count)], "v": vectors})
+ROWS = 1050
 
 
 def ids(frame: DataFrame) -> list[int]:
     return sorted(row["id"] for row in frame.select("id").collect())
 
 
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("reading"))
+
+
+@pytest.fixture(scope="module")
+def ns(root: str) -> Iterator[Namespace]:
+    """One table for all reads: a large fragment, five small ones, a tag, a branch and two indexes."""
+    with connect("dir", {"root": root}) as namespace:
+        namespace.create_namespace("sales")
+        namespace.create_table(TABLE, orders(0, 1000))
+        namespace.create_table_tag(TABLE, tag="first", version=1)
+        namespace.create_table_branch(TABLE, name="try")
+        namespace.insert_into_table(TABLE, orders(0, 4), branch="try")
+        for number in range(5):
+            namespace.insert_into_table(TABLE, orders(1000 + 10 * number, 1010 + 10 * number))
+        namespace.create_table_index(TABLE, column="name", index_type="FTS")
+        namespace.create_table_scalar_index(TABLE, column="id", index_type="BTREE")
+        yield namespace
+
+
 def test_all_rows_of_all_fragments_are_read(spark: SparkSession, ns: Namespace, root: str) -> None:
-    ns.create_table("sales.orders", orders(100))
-    ns.insert_into_table("sales.orders", orders(50))
     frame = read(spark, root)
-    assert frame.count() == 150
-    assert frame.where("id = 7").select("name", "v").collect() == [("n7", [14.0, 15.0])] * 2
+    assert frame.count() == ns.table(TABLE).count() == ROWS
+    assert frame.where("id = 7").select("name", "v").collect() == [("n7", [14.0, 15.0])]
 
 
 def test_large_fragments_are_cut_and_small_ones_share_a_task(spark: SparkSession, ns: Namespace, root: str) -> None:
-    ns.create_table("sales.orders", orders(1000))
-    for _ in range(5):
-        ns.insert_into_table("sales.orders", orders(10))
-    frame = read(spark, root, partition_rows="300")
-    sizes = frame.rdd.glom().map(len).collect()
-    assert sum(sizes) == 1050
+    assert len(ns.table(TABLE).dataset().get_fragments()) == 6
+    sizes = read(spark, root, partition_rows="300").rdd.glom().map(len).collect()
+    assert sum(sizes) == ROWS
     assert len(sizes) == 4
     assert max(sizes) <= 400
 
 
-def test_versions_tags_and_branches(spark: SparkSession, ns: Namespace, root: str) -> None:
-    ns.create_table("sales.orders", orders(2))
-    ns.create_table_tag("sales.orders", tag="first", version=1)
-    ns.create_table_branch("sales.orders", name="try")
-    ns.insert_into_table("sales.orders", orders(3))
-    ns.insert_into_table("sales.orders", orders(4), branch="try")
-    assert read(spark, root).count() == 5
-    assert read(spark, root, version="1").count() == 2
-    assert read(spark, root, tag="first").count() == 2
-    assert read(spark, root, branch="try").count() == 6
+@pytest.mark.usefixtures("ns")
+def test_versions_tags_and_branches(spark: SparkSession, root: str) -> None:
+    assert read(spark, root, version="2").count() == 1010
+    assert read(spark, root, tag="first").count() == 1000
+    assert read(spark, root, branch="try").count() == 1004
 
 
-def test_columns_and_filter_are_applied_in_lance(spark: SparkSession, ns: Namespace, root: str) -> None:
-    ns.create_table("sales.orders", orders())
-    frame = read(spark, root, columns="name,id", filter="id >= 98")
+@pytest.mark.usefixtures("ns")
+def test_columns_and_filter_are_applied_in_lance(spark: SparkSession, root: str) -> None:
+    frame = read(spark, root, columns="name,id", filter="id >= 1048 OR name = 'n1'")
     assert frame.columns == ["name", "id"]
-    assert sorted(frame.collect()) == [("n98", 98), ("n99", 99)]
+    assert sorted(frame.collect()) == [("n1", 1), ("n1048", 1048), ("n1049", 1049)]
 
 
-def test_vector_and_full_text_search(spark: SparkSession, ns: Namespace, root: str) -> None:
-    ns.create_table("sales.orders", orders())
+@pytest.mark.usefixtures("ns")
+def test_an_index_finds_rows_while_the_read_is_planned(spark: SparkSession, root: str) -> None:
+    found = read(spark, root, filter="id = 1007")
+    assert found.rdd.getNumPartitions() == 1
+    assert found.collect() == [(1007, "n1007", [2014.0, 2015.0])]
+    assert ids(read(spark, root, filter="id IN (3, 1049, 5000)")) == [3, 1049]
+    assert read(spark, root, filter="id >= 1040", partition_rows="100").count() == 10
+    assert read(spark, root, filter="id >= 0", partition_rows="100").count() == ROWS  # Too many to travel with a plan.
+
+
+@pytest.mark.usefixtures("ns")
+def test_vector_and_full_text_search(spark: SparkSession, root: str) -> None:
     assert ids(read(spark, root, columns="id", vector="10,11", k="1")) == [5]
-    ns.create_table_index("sales.orders", column="name", index_type="FTS")
+    assert ids(read(spark, root, columns="id", vector="[2098,2099]", k="1", tag="first")) == [999]
     assert ids(read(spark, root, columns="id", full_text_query="n42")) == [42]
 
 
-def test_an_unknown_column_is_refused_before_any_task(spark: SparkSession, ns: Namespace, root: str) -> None:
-    ns.create_table("sales.orders", orders())
+@pytest.mark.usefixtures("ns")
+def test_what_is_wrong_is_told_before_any_task(spark: SparkSession, root: str) -> None:
     with pytest.raises(AnalysisException, match="has no column 'price'; it has id, name, v"):
         read(spark, root, columns="price")
-
-
-def test_a_missing_table_is_named(spark: SparkSession, ns: Namespace, root: str) -> None:
-    assert ns.capabilities()
     with pytest.raises(AnalysisException, match=r"There is no table 'sales\.missing'"):
         read(spark, root, "sales.missing")
-
-
-def test_an_option_that_makes_no_sense_is_named(spark: SparkSession, root: str) -> None:
     with pytest.raises(AnalysisException, match="the option 'version' cannot be 'soon'"):
         read(spark, root, version="soon")
 
@@ -92,6 +104,7 @@ def test_an_option_that_makes_no_sense_is_named(spark: SparkSession, root: str) 
 TYPES: dict[str, tuple[pa.DataType, Any, Any]] = {
     "uint8": (pa.uint8(), 255, 255),
     "uint32": (pa.uint32(), 2**32 - 1, 2**32 - 1),
+    "uint64": (pa.uint64(), 2**63 - 1, 2**63 - 1),
     "float16": (pa.float16(), 1.5, 1.5),
     "large_string": (pa.large_string(), "x", "x"),
     "binary": (pa.binary(), b"x", bytearray(b"x")),
@@ -101,12 +114,31 @@ TYPES: dict[str, tuple[pa.DataType, Any, Any]] = {
     "nanoseconds": (pa.timestamp("ns"), dt.datetime(2024, 1, 2, 3, 4, 5), dt.datetime(2024, 1, 2, 3, 4, 5)),  # noqa: DTZ001
     "dictionary": (pa.dictionary(pa.int32(), pa.string()), "x", "x"),
     "list": (pa.list_(pa.int64()), [1, None], [1, None]),
+    "vector": (pa.list_(pa.float32(), 2), [1.0, 2.0], [1.0, 2.0]),
     "struct": (pa.struct({"a": pa.int64(), "b": pa.string()}), {"a": 1, "b": "x"}, (1, "x")),
 }
 
 
-@pytest.mark.parametrize("name", TYPES)
-def test_types_and_nulls(spark: SparkSession, ns: Namespace, root: str, name: str) -> None:
-    kind, value, seen = TYPES[name]
-    ns.create_table("sales.types", pa.table({"x": pa.array([value, None], kind)}))
-    assert [row["x"] for row in read(spark, root, "sales.types").collect()] == [seen, None]
+def test_types_and_nulls(spark: SparkSession, ns: Namespace, root: str) -> None:
+    columns = {name: pa.array([value, None], kind) for name, (kind, value, _) in TYPES.items()}
+    ns.create_table("sales.types", pa.table({"n": [0, 1], **columns}))
+    full, empty = sorted(read(spark, root, "sales.types").collect())
+    assert {name: full[name] for name in TYPES} == {name: seen for name, (_, _, seen) in TYPES.items()}
+    assert all(empty[name] is None for name in TYPES)
+
+
+def test_a_value_that_has_no_place_in_sparks_type_fails_the_read(spark: SparkSession, ns: Namespace, root: str) -> None:
+    ns.create_table("sales.large", pa.table({"x": pa.array([2**63], pa.uint64())}))
+    with pytest.raises(Exception, match="column 'x'"):
+        read(spark, root, "sales.large").collect()
+
+
+def test_a_version_stays_as_it_was_planned(spark: SparkSession, tmp_path: Path) -> None:
+    with connect("dir", {"root": str(tmp_path)}) as namespace:
+        namespace.create_table("t", orders(0, 10))
+        frame = read(spark, str(tmp_path), "t")
+        planned = frame.where("id >= 0")
+        assert planned.count() == 10
+        namespace.insert_into_table("t", orders(10, 20))
+        assert planned.count() == 10
+        assert read(spark, str(tmp_path), "t").count() == 20

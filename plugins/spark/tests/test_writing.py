@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql.functions import udf
+
+from plugins.spark.tests.data import files, numbers, used, versions, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -14,44 +16,16 @@ if TYPE_CHECKING:
     from lancespace import Namespace
 
 
-def write(frame: DataFrame, root: str, mode: str = "append", table: str = "sales.orders", **options: str) -> None:
-    writer = frame.write.format("lancespace").options(namespace="dir", root=root, table=table, **options)
-    writer.mode(mode).save()
-
-
-def numbers(spark: SparkSession, count: int = 100) -> DataFrame:
-    return spark.range(0, count, 1, 4).selectExpr("id", "concat('n', id) AS name")
-
-
-def versions(ns: Namespace, table: str = "sales.orders") -> list[int]:
-    return [version.version for version in ns.list_table_versions(table).versions]
-
-
-def files(ns: Namespace, table: str = "sales.orders") -> set[str]:
-    """Every file of a table but those of its versions."""
-    location = Path(ns.describe_table(table).location.removeprefix("file://"))
-    found = (path.relative_to(location) for path in location.rglob("*") if path.is_file())
-    return {str(path) for path in found if path.parts[0] not in {"_versions", "_transactions"}}
-
-
-def test_a_new_table_is_created_in_one_version(spark: SparkSession, ns: Namespace, root: str) -> None:
+def test_creating_appending_and_overwriting_are_one_version_each(spark: SparkSession, ns: Namespace, root: str) -> None:
     write(numbers(spark), root)
-    assert ns.table("sales.orders").count() == 100
-    assert versions(ns) == [1]
-
-
-def test_appending_adds_one_version(spark: SparkSession, ns: Namespace, root: str) -> None:
-    write(numbers(spark), root)
+    assert (ns.table("sales.orders").count(), versions(ns)) == (100, [1])
     write(numbers(spark, 10), root)
-    assert ns.table("sales.orders").count() == 110
-    assert versions(ns) == [1, 2]
-
-
-def test_overwriting_replaces_rows_and_columns(spark: SparkSession, ns: Namespace, root: str) -> None:
-    write(numbers(spark), root)
+    assert (ns.table("sales.orders").count(), versions(ns)) == (110, [1, 2])
+    assert files(ns) == used(ns)
     write(spark.range(3).withColumnRenamed("id", "other"), root, "overwrite")
-    assert ns.table("sales.orders").to_arrow().to_pydict() == {"other": [0, 1, 2]}
+    assert sorted(ns.table("sales.orders").to_arrow()["other"].to_pylist()) == [0, 1, 2]
     assert ns.table("sales.orders").dataset(1).count_rows() == 100
+    assert versions(ns) == [1, 2, 3]
 
 
 def test_create_refuses_a_table_that_exists(spark: SparkSession, ns: Namespace, root: str) -> None:
@@ -96,13 +70,13 @@ def test_a_wrong_column_is_refused_before_any_task(spark: SparkSession, ns: Name
 
 
 def failing(frame: DataFrame) -> DataFrame:
-    @udf("long")
-    def refuse(value: int) -> int:
-        if value == 99:
-            raise ValueError("a bad row")
-        return value
+    def refuse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch
+            if 99 in batch["id"].to_pylist():
+                raise ValueError("a bad row")
 
-    return frame.select(refuse("id").alias("id"), "name")
+    return frame.mapInArrow(refuse, "id long, name string")
 
 
 def test_a_failed_write_leaves_no_file(spark: SparkSession, ns: Namespace, root: str) -> None:
@@ -124,12 +98,42 @@ def test_a_failed_creation_leaves_no_table(spark: SparkSession, ns: Namespace, r
 def test_an_overwrite_does_not_undo_what_came_between(spark: SparkSession, ns: Namespace, root: str) -> None:
     from lance_namespace import ConcurrentModificationError
 
-    from lancespace.handles import TableHandle
-    from lancespace.jobs.stages import Stage
+    from lancespace_spark.options import parse
+    from lancespace_spark.writing import TableWriter, TaskMessage
 
-    write(numbers(spark), root)
-    handle = TableHandle("dir", {"root": root}, ("sales", "orders"))
-    ns.insert_into_table("sales.orders", numbers(spark, 5).toArrow())
-    with pytest.raises((ConcurrentModificationError, OSError)):
-        Stage(handle, "late", "overwrite").commit(handle.open().schema, [], read_version=1)
-    assert ns.table("sales.orders").count() == 105
+    rows = numbers(spark, 5).toArrow()
+    ns.create_table("sales.orders", rows)
+    writer = TableWriter(parse({"root": root, "table": "sales.orders"}), numbers(spark).schema, overwrite=True)
+    told = writer.write(iter(rows.to_batches()))
+    assert isinstance(told, TaskMessage)
+    ns.insert_into_table("sales.orders", rows)
+    with pytest.raises(ConcurrentModificationError):
+        writer.commit([told])
+    writer.abort([told])
+    assert ns.table("sales.orders").count() == 10
+    assert files(ns) == used(ns)
+
+
+def test_a_commit_of_which_nobody_knows_the_end_keeps_its_files(
+    spark: SparkSession, ns: Namespace, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the answer to a commit is lost, its files may be part of the table: nothing may remove them."""
+    from lancespace.jobs.stages import Stage
+    from lancespace_spark.options import parse
+    from lancespace_spark.writing import TableWriter
+
+    rows = numbers(spark, 5).toArrow()
+    ns.create_table("sales.orders", rows)
+    writer = TableWriter(parse({"root": root, "table": "sales.orders"}), numbers(spark).schema, overwrite=False)
+    told = writer.write(iter(rows.to_batches()))
+    commit = Stage.commit
+
+    def lost(*arguments: object) -> int:
+        commit(*arguments)  # type: ignore[arg-type]
+        raise TimeoutError("no answer")
+
+    monkeypatch.setattr(Stage, "commit", lost)
+    with pytest.raises(Exception, match="no answer"):
+        writer.commit([told])
+    writer.abort([told])
+    assert ns.table("sales.orders").to_arrow().num_rows == 10

@@ -70,6 +70,10 @@ class JobRecords:
         record = self._record(job_id) if is_job_id(job_id) else None
         return None if record is None else replace(_status(record), properties=self.properties(job_id))
 
+    def latest(self, count: int) -> list[str]:
+        """The ids of so many jobs, the latest first."""
+        return sorted(filter(is_job_id, self._files.names("")), reverse=True)[:count]
+
     def properties(self, job_id: str) -> dict[str, str]:
         """What was set."""
         return self._numbered_properties(job_id)[1]
@@ -111,6 +115,12 @@ class JobRecords:
         """Drop what is kept for a fingerprint."""
         self._files.delete(f"{_CHECKPOINTS}/{fingerprint}")
 
+    def forget_results_of(self, job_id: str) -> None:
+        """Drop what is kept of a job's tasks, if it is known: for who takes away the files that they wrote."""
+        record = self._record(job_id)
+        if record is not None and record["fingerprint"]:
+            self.forget(record["fingerprint"])
+
     def prune(self, kept: int) -> None:
         """Delete the oldest records of jobs that are over, and their checkpoints, if there are more than ``kept``.
 
@@ -121,8 +131,7 @@ class JobRecords:
             record = self._record(job_id)
             if record is not None and not _status(record).state.is_final:
                 continue
-            if record is not None and record["fingerprint"]:
-                self.forget(record["fingerprint"])
+            self.forget_results_of(job_id)
             self._files.delete(job_id)
 
     def _record(self, job_id: str) -> Any:

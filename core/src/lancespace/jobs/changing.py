@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import InvalidInputError
+import numpy as np
+from lance_namespace import ConcurrentModificationError, InvalidInputError
 
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
+from lancespace.jobs import deletions
 from lancespace.jobs.rounds import in_rounds
 from lancespace.jobs.stages import Stage
 from lancespace.jobs.submitted import SubmittedJob, submit
@@ -47,7 +50,8 @@ def delete_rows(namespace: Namespace, table: Identifier, where: str) -> Submitte
     """Delete the rows for which a filter holds."""
     handle = TableHandle.of(namespace, table)
     _check(handle, where)
-    return submit(namespace, Job("delete", handle.name, lambda work: _run_delete(handle, where, work)))
+    mark = fingerprint("delete", namespace.namespace_id(), handle.id, where)
+    return submit(namespace, Job("delete", handle.name, lambda work: _run_delete(handle, where, work), mark))
 
 
 def update_rows(
@@ -66,7 +70,8 @@ def update_rows(
     for column in updates:
         field_at(dataset, column)
     pairs = tuple(sorted(updates.items()))
-    return submit(namespace, Job("update", handle.name, lambda work: _run_update(handle, pairs, where, work)))
+    mark = fingerprint("update", namespace.namespace_id(), handle.id, pairs, where)
+    return submit(namespace, Job("update", handle.name, lambda work: _run_update(handle, pairs, where, work), mark))
 
 
 def delete_in_fragment(task: _Change) -> dict[str, Any]:
@@ -88,7 +93,7 @@ def update_in_fragment(task: _Change) -> dict[str, Any]:
         fragment = dataset.get_fragment(task.fragment)
         rows = _Updated(dataset, fragment, task)
         written = task.stage.write(rows, dataset.schema)
-        left = fragment.delete_rows(rows.offsets) if rows.offsets else fragment.metadata
+        left = fragment.delete_rows(rows.offsets()) if written["rows"] else fragment.metadata
     return {**written, "fragment": None if left is None else left.to_json()}
 
 
@@ -100,11 +105,16 @@ class _Updated:
         self._schema = dataset.schema
         columns = {name: updates.get(name, _quoted(name)) for name in dataset.schema.names}
         self._scanner = fragment.scanner(columns={**columns, ADDRESS: ADDRESS}, filter=task.where)
-        self.offsets: list[int] = []
+        self._addresses: list[np.ndarray] = []
+
+    def offsets(self) -> list[int]:
+        """Where the rows that have passed are in their fragment."""
+        found: list[int] = (np.concatenate(self._addresses) & _OFFSET).tolist()
+        return found
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._scanner.to_reader():
-            self.offsets += [address & _OFFSET for address in batch.column(ADDRESS).to_pylist()]
+            self._addresses.append(np.asarray(batch.column(ADDRESS), np.int64))
             yield batch.select(self._schema.names).cast(self._schema)
 
 
@@ -118,7 +128,7 @@ def _run_delete(handle: TableHandle, where: str, work: Work) -> None:
         if touched:
             gone = [number for number, result in touched.items() if result["fragment"] is None]
             operation = lance.LanceOperation.Delete(_left(touched), gone, where)
-            with translated(f"delete rows of table {handle.name!r}"):
+            with _marked(handle, touched), translated(f"delete rows of table {handle.name!r}"):
                 lance.LanceDataset.commit(dataset, operation, read_version=dataset.version)
 
     in_rounds(f"table {handle.name!r}", work, attempt)
@@ -134,13 +144,17 @@ def _run_update(handle: TableHandle, updates: tuple[tuple[str, str], ...], where
         ids = [one.fragment_id for one in dataset.get_fragments()]
         tasks = [_Change(handle, dataset.version, number, where, stage, updates) for number in ids]
         touched = _touched(work, update_in_fragment, tasks, "updating")
-        fragments = stage.publish(touched.values())
-        if touched:
-            gone = [number for number, result in touched.items() if result["fragment"] is None]
+        if not touched:
+            stage.discard()
+            return
+        gone = [number for number, result in touched.items() if result["fragment"] is None]
+        with (
+            stage.published(touched.values()) as fragments,
+            _marked(handle, touched),
+            translated(f"update table {handle.name!r}"),
+        ):
             operation = lance.LanceOperation.Update(gone, _left(touched), fragments)
-            with translated(f"update table {handle.name!r}"):
-                lance.LanceDataset.commit(dataset, operation, read_version=dataset.version)
-        stage.discard(fragments)
+            lance.LanceDataset.commit(dataset, operation, read_version=dataset.version)
 
     in_rounds(f"table {handle.name!r}", work, attempt)
 
@@ -150,12 +164,27 @@ def _touched(work: Work, function: Any, tasks: list[_Change], doing: str) -> dic
     touched: dict[int, dict[str, Any]] = {}
     rows = 0
     work.report(0.0, f"{doing} in {len(tasks)} fragments", 0)
-    for done, (task, result) in enumerate(work.map(function, tasks, key=lambda task: str(task.fragment)), 1):
+    for done, (task, result) in enumerate(work.map(function, tasks, key=_key), 1):
         if result["rows"]:
             touched[task.fragment] = result
             rows += result["rows"]
         work.report(done / len(tasks), f"{doing} in {len(tasks)} fragments", rows)
     return touched
+
+
+def _key(task: _Change) -> str:
+    """What a fragment becomes depends on the version that it is of."""
+    return f"{task.version}:{task.fragment}"
+
+
+@contextmanager
+def _marked(handle: TableHandle, touched: Mapping[int, Mapping[str, Any]]) -> Iterator[None]:
+    """Around a commit: if others were in its way, the marks of deleted rows are removed again."""
+    try:
+        yield
+    except ConcurrentModificationError:
+        deletions.withdraw(handle, (result["fragment"] for result in touched.values()))
+        raise
 
 
 def _left(touched: Mapping[int, Mapping[str, Any]]) -> list[FragmentMetadata]:

@@ -20,18 +20,26 @@ KEPT = timedelta(days=7)
 """How long old versions, and files that no version names, are kept by default: a writer may be about to commit them."""
 
 
-def clean_up(namespace: Namespace, table: Identifier, *, older_than: timedelta = KEPT) -> SubmittedJob:
-    """Delete versions older than that, except tagged ones, and files that writers left which never came to commit."""
+def clean_up(
+    namespace: Namespace, table: Identifier, *, older_than: timedelta = KEPT, is_quiet: bool = False
+) -> SubmittedJob:
+    """Delete versions older than that, except tagged ones, and files that writers left which never came to commit.
+
+    Lance keeps files that no version names for a week, since a writer may be about to commit them. ``is_quiet`` says
+    that nobody is writing to the table now: then they go at once, if they are older than ``older_than``.
+    """
     handle = TableHandle.of(namespace, table)
     handle.open()
-    return submit(namespace, Job("clean_up", handle.name, lambda work: run(handle, older_than, work)))
+    return submit(namespace, Job("clean_up", handle.name, lambda work: _run(handle, older_than, is_quiet, work)))
 
 
-def run(handle: TableHandle, older_than: timedelta, work: Work) -> None:
-    """Do it, on the driver: it is a matter of listing and deleting."""
+def _run(handle: TableHandle, older_than: timedelta, is_quiet: bool, work: Work) -> None:
+    """On the driver: it is a matter of listing and deleting."""
     work.report(0.0, f"deleting what is older than {older_than}")
     with translated(f"clean up table {handle.name!r}"):
-        done = handle.open().cleanup_old_versions(older_than=older_than, error_if_tagged_old_versions=False)
+        done = handle.open().cleanup_old_versions(
+            older_than=older_than, delete_unverified=is_quiet, error_if_tagged_old_versions=False
+        )
         _remove_abandoned(handle, older_than)
     work.report(1.0, f"deleted {done.old_versions} versions, {done.bytes_removed} bytes")
 

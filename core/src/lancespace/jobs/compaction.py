@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lancespace.engines import Job
+from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
 from lancespace.jobs.rounds import in_rounds
@@ -41,7 +41,8 @@ def compact(
     handle = TableHandle.of(namespace, table)
     handle.open()
     options = {"target_rows_per_fragment": target_rows_per_fragment}
-    return submit(namespace, Job("compact", handle.name, lambda work: _run(handle, options, max_tasks, work)))
+    mark = fingerprint("compact", namespace.namespace_id(), handle.id, options, max_tasks)
+    return submit(namespace, Job("compact", handle.name, lambda work: _run(handle, options, max_tasks, work), mark))
 
 
 def rewrite(task: _Rewrite) -> str:

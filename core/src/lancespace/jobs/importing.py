@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
 
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
+from lancespace.jobs.files import SourceFile, find
 from lancespace.jobs.stages import Stage, Written, declare
 from lancespace.jobs.submitted import SubmittedJob, submit
 
@@ -21,16 +22,6 @@ if TYPE_CHECKING:
     from lancespace.identifiers import Identifier
     from lancespace.namespace import Namespace
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".arrow": "ipc",
-    ".feather": "feather",
-}
-"""What files are, by the end of their names."""
 MODES = ("append", "overwrite")
 
 
@@ -38,8 +29,7 @@ MODES = ("append", "overwrite")
 class _File:
     """One file on its way into a table."""
 
-    path: str
-    format: str
+    source: SourceFile
     schema: bytes
     """The table's, as Arrow has it; a file's columns are cast to it by name."""
     stage: Stage
@@ -55,17 +45,18 @@ def import_files(
 ) -> SubmittedJob:
     """Import files or whole folders into a table, in one commit; a table that is not there is created.
 
-    ``files`` are paths or URLs that fsspec knows. A folder's files are all that its format names. The columns of a new
-    table are those of the first file; all others must have them too.
+    ``files`` are paths or URLs that fsspec knows. A folder's files are all that its format names, and of a Delta table
+    those of its latest version; names of folders like ``day=2024-01-31`` are columns, too. The columns of a new table
+    are those of the first file; all others must have them, unless they may be null.
 
     Raises:
         InvalidInputError: If there is no such file, or its format is not known.
     """
     if mode not in MODES:
         raise InvalidInputError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
-    found = _found([files] if isinstance(files, str) else files, format)
+    found = find([files] if isinstance(files, str) else files, format)
     handle = TableHandle.of(namespace, table)
-    mark = fingerprint("import", handle.name, str(namespace.namespace_id()), found, mode)
+    mark = fingerprint("import", namespace.namespace_id(), handle.id, [one.path for one in found], mode)
     return submit(namespace, Job("import", handle.name, lambda work: _run(handle, found, mode, mark, work), mark))
 
 
@@ -74,23 +65,23 @@ def import_file(task: _File) -> Written:
     import pyarrow as pa
 
     schema = pa.ipc.read_schema(pa.py_buffer(task.schema))
-    with translated(f"import {task.path}"):
+    with translated(f"import {task.source.path}"):
         return task.stage.write(_rows(task, schema), schema)
 
 
-def _run(handle: TableHandle, found: list[tuple[str, str]], mode: str, mark: str, work: Work) -> None:
+def _run(handle: TableHandle, found: list[SourceFile], mode: str, mark: str, work: Work) -> None:
     existing = handle.latest()
-    with translated(f"import {found[0][0]}"):
-        schema = _dataset(*found[0]).schema if existing is None or mode == "overwrite" else existing.schema
+    with translated(f"import {found[0].path}"):
+        schema = found[0].dataset().schema if existing is None or mode == "overwrite" else existing.schema
     if existing is None:
         declare(handle)
     stage = Stage(handle, mark, "create" if existing is None else mode)
     stage.prepare()
     packed = schema.serialize().to_pybytes()
-    tasks = [_File(path, kind, packed, stage) for path, kind in found]
+    tasks = [_File(one, packed, stage) for one in found]
     work.report(0.0, f"importing {len(tasks)} files", 0)
     results, rows = [], 0
-    for _, written in work.map(import_file, tasks, key=lambda task: task.path):
+    for _, written in work.map(import_file, tasks, key=_key):
         results.append(written)
         rows += written["rows"]
         work.report(len(results) / len(tasks), f"importing {len(tasks)} files", rows)
@@ -100,14 +91,19 @@ def _run(handle: TableHandle, found: list[tuple[str, str]], mode: str, mark: str
     stage.discard(fragments)
 
 
+def _key(task: _File) -> str:
+    """A file that was changed since a failed import is imported anew."""
+    return f"{task.source.path}:{task.source.size}"
+
+
 def _rows(task: _File, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The file's rows in the table's columns."""
     import pyarrow as pa
 
-    source = _dataset(task.path, task.format)
+    source = task.source.dataset()
     missing = [field.name for field in schema if field.name not in source.schema.names and not field.nullable]
     if missing:
-        raise InvalidInputError(f"{task.path} lacks the column {', '.join(missing)}, which must not be null")
+        raise InvalidInputError(f"{task.source.path} lacks the column {', '.join(missing)}, which must not be null")
     shared = [name for name in schema.names if name in source.schema.names]
     for batch in source.to_batches(columns=shared):
         columns = [
@@ -115,41 +111,3 @@ def _rows(task: _File, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             for field in schema
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _dataset(path: str, kind: str) -> Any:
-    import fsspec
-    import pyarrow.dataset as pads
-
-    filesystem, inside = fsspec.core.url_to_fs(path)
-    return pads.dataset(inside, format=kind, filesystem=filesystem)
-
-
-def _found(files: Sequence[str], wanted: str | None) -> list[tuple[str, str]]:
-    """All files below what is given, sorted, each with its format."""
-    import fsspec
-
-    known = frozenset(FORMATS.values())
-    if wanted is not None and wanted not in known:
-        raise InvalidInputError(f"format must be one of {', '.join(sorted(known))}, not {wanted!r}")
-    found = []
-    for given in files:
-        filesystem, path = fsspec.core.url_to_fs(given)
-        inside = [filesystem.unstrip_protocol(one) for one in sorted(filesystem.find(path))]
-        named = [(one, wanted or _format(one)) for one in inside if not _is_hidden(one)]
-        found += [(one, kind) for one, kind in named if kind is not None]
-    if not found:
-        raise InvalidInputError(
-            f"there is nothing to import in {', '.join(files)}: files must end in {', '.join(FORMATS)}, "
-            "or their format be given"
-        )
-    return found
-
-
-def _format(path: str) -> str | None:
-    return next((kind for suffix, kind in FORMATS.items() if path.lower().endswith(suffix)), None)
-
-
-def _is_hidden(path: str) -> bool:
-    """Whether it is a mark or a log of another tool, as Spark and Delta leave beside their files."""
-    return any(part.startswith(("_", ".")) for part in path.partition("://")[2].split("/")[-2:])

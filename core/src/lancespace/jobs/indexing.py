@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import CreateTableIndexRequest, InvalidInputError
 
-from lancespace.engines import Job
+from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
 from lancespace.jobs import models, segments
@@ -69,7 +69,14 @@ def build_index(
     dataset = handle.open()
     name, chosen = settled(dataset, kind, request)
     plan = _Segment(handle, dataset.version, column, kind, name, None, chosen)
-    return submit(namespace, Job("index", handle.name, lambda work: _run(plan, segment_rows, work)))
+    mark = fingerprint("index", namespace.namespace_id(), handle.id, column, kind, name, chosen, segment_rows)
+    return submit(namespace, Job("index", handle.name, lambda work: _run(plan, segment_rows, work), mark))
+
+
+def train_models(task: _Segment) -> dict[str, Any]:
+    """The options of a vector index, with what all its segments share; runs wherever the engine computes."""
+    with translated(f"train the index {task.name!r} of table {task.table.name!r}"):
+        return models.train(task.table.open(task.version), task.column, task.kind, task.options)
 
 
 def build_segment(task: _Segment) -> dict[str, Any]:
@@ -92,19 +99,20 @@ def _run(plan: _Segment, segment_rows: int, work: Work) -> None:
 
 def _round(plan: _Segment, segment_rows: int, work: Work) -> None:
     dataset = plan.table.open()
-    options = plan.options
+    plan = replace(plan, version=dataset.version)
     if plan.kind in VECTOR_TYPES:
         work.report(0.0, f"training the index {plan.name!r}")
-        with translated(f"train the index {plan.name!r} of table {plan.table.name!r}"):
-            options = models.train(dataset, plan.column, plan.kind, plan.options)
-    tasks = [
-        _Segment(plan.table, dataset.version, plan.column, plan.kind, plan.name, fragments, options)
-        for fragments in _groups(dataset, plan.kind, segment_rows)
-    ]
+        plan = replace(plan, options=next(work.map(train_models, [plan], key=_key))[1])
+    tasks = [replace(plan, fragments=fragments) for fragments in _groups(dataset, plan.kind, segment_rows)]
     work.report(0.0, f"building {len(tasks)} segments of the index {plan.name!r}")
-    built = [result for _, result in work.map(build_segment, tasks, key=lambda task: str(task.fragments))]
+    built = [result for _, result in work.map(build_segment, tasks, key=_key)]
     with translated(f"commit the index {plan.name!r} of table {plan.table.name!r}"):
         dataset.commit_existing_index_segments(plan.name, plan.column, [segments.from_json(one) for one in built])
+
+
+def _key(task: _Segment) -> str:
+    """Segments with other models, or of fragments that were changed meanwhile, do not go together."""
+    return fingerprint(task.version, task.fragments, dict(task.options))
 
 
 def _groups(dataset: lance.LanceDataset, kind: str, segment_rows: int) -> Iterator[tuple[int, ...] | None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from lancespace import identifiers
 from lancespace.engines import Job
 from lancespace.errors import translate
 from lancespace.handles import TableHandle
@@ -30,10 +31,12 @@ class _Table:
 def maintain(namespace: Namespace, parent: Identifier = (), *, older_than: timedelta = KEPT) -> SubmittedJob:
     """Compact every table below a namespace, update its indexes and delete versions older than that.
 
-    Tables are independent: one that fails is named at the end, and the others are done all the same.
+    Tables are independent: one that fails is named at the end, and the others are done all the same. A repeat finds
+    little to do where this one was.
     """
-    tables = [_Table(handle, older_than) for handle in _below(namespace, list(parent) if parent else [])]
-    about = namespace.namespace_id()
+    names = identifiers.parse(parent) if parent else []
+    tables = [_Table(handle, older_than) for handle in _below(namespace, names)]
+    about = identifiers.show(names) if names else "the whole catalog"
     return submit(namespace, Job("maintain", about, lambda work: _run(tables, work)))
 
 

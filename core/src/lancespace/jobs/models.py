@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ _PARTITION_ROWS = 8192
 
 
 def train(dataset: lance.LanceDataset, column: str, kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of an index with its models in them, packed for the way."""
+    """The options of an index with its models in them: JSON values, as a checkpoint may keep them."""
     from lance.indices import IndicesBuilder
 
     given = dict(options)
@@ -43,17 +44,17 @@ def unpack(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _unpacked(value) if name in ARRAYS else value for name, value in options.items()}
 
 
-def _packed(array: pa.Array) -> bytes:
+def _packed(array: pa.Array) -> str:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([array], names=["model"])
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    return bytes(sink.getvalue())
+    return base64.b64encode(sink.getvalue()).decode()
 
 
-def _unpacked(data: bytes) -> pa.Array:
+def _unpacked(text: str) -> pa.Array:
     import pyarrow as pa
 
-    return pa.ipc.open_stream(data).read_all()["model"].combine_chunks()
+    return pa.ipc.open_stream(base64.b64decode(text)).read_all()["model"].combine_chunks()

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import InvalidTableStateError, TableAlreadyExistsError
+from lance_namespace import ConcurrentModificationError, InvalidTableStateError, TableAlreadyExistsError
 
 from lancespace.storage import scheme_of
 
@@ -86,6 +86,23 @@ class Stage:
                 _move(staged / path, data / path)
         return fragments
 
+    @contextmanager
+    def published(self, results: Iterable[Written]) -> Iterator[list[FragmentMetadata]]:
+        """Around the only attempt to commit: :meth:`publish` before, and nothing of the job left behind after it.
+
+        If others were in its way, its files are removed. If nobody knows whether it succeeded they stay: they may be
+        part of the table.
+        """
+        fragments = kept = self.publish(results)
+        try:
+            yield fragments
+        except ConcurrentModificationError:
+            kept = []
+            self.withdraw(fragments)
+            raise
+        finally:
+            self.discard(kept)
+
     def commit(self, schema: pa.Schema, fragments: list[FragmentMetadata], read_version: int | None) -> int:
         """Make fragments visible in one version, and answer its number.
 
@@ -108,10 +125,7 @@ class Stage:
     def withdraw(self, fragments: Sequence[FragmentMetadata]) -> None:
         """Remove files that were published and turned out not to be needed: no version names them."""
         place = self.handle.place()
-        storage = self.handle.storage(place)
-        for path in _files(fragments):
-            with suppress(FileNotFoundError):
-                storage.filesystem.rm_file(storage.path(f"{place.location}/data/{path}"))
+        _remove_data(self.handle.storage(place), place, _files(fragments))
 
     def discard(self, kept: Sequence[FragmentMetadata] = ()) -> None:
         """Remove everything of the job that is not part of what was committed."""
@@ -134,9 +148,13 @@ class Stage:
 
     def _remove_listed(self, storage: Storage, place: TableRef, kept: frozenset[str]) -> None:
         listed = storage.filesystem.find(storage.path(self._folder(place)))
-        for path in {posixpath.basename(str(entry)) for entry in listed} - kept:
-            with suppress(FileNotFoundError):
-                storage.filesystem.rm_file(storage.path(f"{place.location}/data/{path}"))
+        _remove_data(storage, place, {posixpath.basename(str(entry)) for entry in listed} - kept)
+
+
+def _remove_data(storage: Storage, place: TableRef, names: Iterable[str]) -> None:
+    for name in names:
+        with suppress(FileNotFoundError):
+            storage.filesystem.rm_file(storage.path(f"{place.location}/data/{name}"))
 
 
 def _move(staged: Path, final: Path) -> None:

@@ -9,11 +9,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pluggy
     from fsspec import AbstractFileSystem
+
+    from lancespace.properties import Property
 
 _DELETE_TRIES = 20
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -93,17 +95,56 @@ class Storage:
         """Whether the store is a file system of this machine."""
         return scheme_of(self.location) == "file"
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *, unique: bool = False) -> None:
         """Write a file that must not exist yet; of several writers exactly one succeeds.
+
+        Args:
+            path: Where, as a path of the file system.
+            data: The content.
+            unique: That nobody else ever writes this content. It tells one's own write: if the store took it, but its
+                answer was lost and the client tried again, the store says that the file exists.
 
         Raises:
             FileExistsError: If it exists.
         """
-        if not self._hooks.put_if_absent(filesystem=self.filesystem, path=path, data=data):
-            raise FileExistsError(f"{path} exists already")
+        try:
+            written = self._hooks.put_if_absent(filesystem=self.filesystem, path=path, data=data)
+        except Exception:
+            if not (unique and self._holds(path, data)):
+                raise
+        else:
+            if not (written or (unique and self._holds(path, data))):
+                raise FileExistsError(f"{path} exists already")
 
-    def delete_tree(self, path: str) -> None:
-        """Delete everything below a path; what is already gone is no error, so a repeat finishes what a crash left."""
+    def _holds(self, path: str, data: bytes) -> bool:
+        """Whether there is a file with this content."""
+        try:
+            return bool(self.filesystem.cat_file(path) == data)
+        except FileNotFoundError:
+            return False
+
+    def delete_tree(self, path: str, *, last: str | None = None) -> None:
+        """Delete everything below a path; what is already gone is no error, so a repeat finishes what a crash left.
+
+        Args:
+            path: A path of the file system.
+            last: A file in that directory which is deleted when all else is gone, as the mark that hides the rest.
+        """
+        if self._hooks.delete_tree(filesystem=self.filesystem, path=path, last=last):
+            return
+        if last is not None:
+            for entry in self._entries(path):
+                if entry != last:
+                    self._remove(entry)
+        self._remove(path)
+
+    def _entries(self, path: str) -> list[str]:
+        try:
+            return [str(entry) for entry in self.filesystem.ls(path, detail=False)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _remove(self, path: str) -> None:
         for _ in range(_DELETE_TRIES):
             try:
                 self.filesystem.rm(path, recursive=True)
@@ -114,9 +155,17 @@ class Storage:
                 return
         raise BlockingIOError(errno.EBUSY, "Others keep changing what is to be deleted: try again", path)
 
-    def vend_credentials(self, permission: str) -> Credentials | None:
-        """Temporary credentials for this location, or None if the store's plugin gives none."""
-        credentials: Credentials | None = self._hooks.vend_credentials(
-            location=self.location, options=self._given, permission=permission
-        )
+    def vendor_properties(self) -> tuple[Property, ...] | None:
+        """The properties with which the store vends credentials, or None if it vends none."""
+        properties: tuple[Property, ...] | None = self._hooks.vendor_properties()
+        return properties
+
+    def vend_credentials(self, permission: str, settings: Mapping[str, Any]) -> Credentials:
+        """New temporary credentials for this location, from a store that has ``vendor_properties``."""
+        from lancespace.errors import translated
+
+        with translated(f"vend credentials for {self.location!r}"):
+            credentials: Credentials = self._hooks.vend_credentials(
+                location=self.location, options=self._given, permission=permission, settings=settings
+            )
         return credentials

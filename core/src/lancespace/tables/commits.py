@@ -76,7 +76,7 @@ def commit_manifest(directory: ManifestDirectory, storage: Storage, request: Cre
         storage.put_if_absent(directory.path(name), content)
     except FileExistsError:
         return _already_there(directory, created, staged, request)
-    directory.delete(staged)
+    directory.delete_if_there(staged)
     return created
 
 
@@ -94,7 +94,7 @@ def _already_there(
         is_ours = request.manifest_size in {None, len(content)}
     else:
         if is_ours:
-            directory.delete(staged)
+            directory.delete_if_there(staged)
     if not is_ours:
         raise made_by_another(request)
     return existing

@@ -24,6 +24,8 @@ def is_vector_query(query: Query) -> bool:
     """Whether there is a vector to search for; an empty one is how clients say that there is none."""
     if query.vector.single_vector and query.vector.multi_vector:
         raise InvalidInputError("'vector' must be a single vector or several, not both")
+    if not all(query.vector.multi_vector or ()):
+        raise InvalidInputError("'vector' must not have an empty one among several")
     return bool(query.vector.single_vector or query.vector.multi_vector)
 
 

@@ -45,6 +45,8 @@ class Profile:
 
     backend: str | None = None
     properties: dict[str, str] = field(default_factory=dict, repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """Values that were given by reference."""
 
 
 def choose(name: str | None, environment: Mapping[str, str]) -> Profile:
@@ -52,9 +54,8 @@ def choose(name: str | None, environment: Mapping[str, str]) -> Profile:
     contents = _read(config_path(environment))
     wanted = name or environment.get(PROFILE_VARIABLE) or contents.get("default")
     profile = _profile(wanted, contents, environment) if wanted else Profile()
-    return Profile(
-        environment.get(BACKEND_VARIABLE) or profile.backend, profile.properties | _from_environment(environment)
-    )
+    backend = environment.get(BACKEND_VARIABLE) or profile.backend
+    return Profile(backend, profile.properties | _from_environment(environment), profile.secrets)
 
 
 def config_path(environment: Mapping[str, str]) -> Path:
@@ -86,7 +87,8 @@ def _profile(name: str, contents: Mapping[str, Any], environment: Mapping[str, s
         raise typer.BadParameter(f"there is no profile {name!r} in {config_path(environment)} (known: {known})")
     values = dict(profiles[name])
     backend = values.pop("backend", None)
-    return Profile(backend, {key: _value(name, key, given, environment) for key, given in values.items()})
+    properties = {key: _value(name, key, given, environment) for key, given in values.items()}
+    return Profile(backend, properties, frozenset(properties[key] for key, given in values.items() if given != properties[key]))
 
 
 def _value(profile: str, key: str, given: object, environment: Mapping[str, str]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 
 WITH_VALUE = frozenset({"--root", "--profile", "--backend", "--property", "-P"})
 FLAGS = frozenset({"--json", "--quiet", "--no-color", "--yes"})
+COMPLETED_LINES = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
+"""Where the completion of a shell puts the line; bash, and the others."""
 
 
 def hoist(arguments: Sequence[str]) -> list[str]:
@@ -23,3 +25,11 @@ def hoist(arguments: Sequence[str]) -> list[str]:
         else:
             rest.append(argument)
     return front + rest
+
+
+def hoist_completed(environment: MutableMapping[str, str]) -> None:
+    """The same for the line that a shell asks to complete; the word at its end is the one to complete."""
+    for variable in COMPLETED_LINES:
+        program, *words = environment.get(variable, "").split(" ")
+        if len(words) > 1:
+            environment[variable] = " ".join([program, *hoist(words[:-1]), words[-1]])

@@ -9,14 +9,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from lancespace_cli.values import plain, to_json
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+
+AT_A_TERMINAL = 1000
+"""So many rows are drawn at most: a person reads no more, and a drawn table has to be in memory."""
 
 
 class Output:
@@ -24,18 +28,22 @@ class Output:
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, no_color: bool = False) -> None:
         self.as_json = as_json
-        self.quiet = quiet
+        self._quiet = quiet
         self._no_color = no_color or bool(os.environ.get("NO_COLOR"))
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, header: bool = True) -> None:
+    @property
+    def is_drawn(self) -> bool:
+        """Whether results are drawn for a person, rather than written for a program."""
+        return not self.as_json and sys.stdout.isatty()
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Rows under titles; as JSON, a list of objects."""
         if self.as_json:
             self.json([dict(zip(columns, row, strict=True)) for row in rows])
-        elif sys.stdout.isatty():
-            self._drawn(columns, rows)
+        elif self.is_drawn:
+            self._draw(columns, [list(row) for row in rows])
         else:
-            titles = [columns] if header else []
-            self.lines("\t".join(_plain(value) for value in row) for row in (*titles, *rows))
+            self.lines("\t".join(plain(value) for value in row) for row in (columns, *rows))
 
     def names(self, names: Iterable[str]) -> None:
         """One name a line; as JSON, a list."""
@@ -51,33 +59,34 @@ class Output:
             return
         shown = {name: value for name, value in fields.items() if value is not None}
         width = max((len(name) for name in shown), default=0)
-        self.lines(f"{name:<{width}}  {_plain(value)}" for name, value in shown.items())
+        self.lines(f"{name:<{width}}  {plain(value)}" for name, value in shown.items())
 
-    def rows(self, batches: Iterable[Any]) -> None:
-        """Arrow record batches as they come; as JSON, an object a line."""
+    def rows(self, reader: Any) -> None:
+        """The batches of an Arrow reader as they come; as JSON, an object a line."""
+        found: Iterator[dict[str, Any]] = (row for batch in reader for row in batch.to_pylist())
+        names: Sequence[str] = reader.schema.names
         if self.as_json:
-            self.lines(json.dumps(row, default=_encoded) for batch in batches for row in batch.to_pylist())
-            return
-        columns: Sequence[str] | None = None
-        if sys.stdout.isatty():
-            whole = list(batches)
-            columns = whole[0].schema.names if whole else []
-            self._drawn(columns, (row.values() for batch in whole for row in batch.to_pylist()))
-            return
-        for batch in batches:
-            if columns is None:
-                columns = batch.schema.names
-                self.lines(["\t".join(columns)])
-            self.lines("\t".join(_plain(value) for value in row.values()) for row in batch.to_pylist())
+            self.lines(to_json(row) for row in found)
+        elif self.is_drawn:
+            self._draw(names, [list(row.values()) for row in islice(found, AT_A_TERMINAL)])
+            if next(found, None) is not None:
+                self.remark(f"Only the first {AT_A_TERMINAL:,} rows are drawn: use --limit, or a pipe for all.")
+        else:
+            self.lines(["\t".join(names)])
+            self.lines("\t".join(plain(value) for value in row.values()) for row in found)
 
     def json(self, value: Any) -> None:
         """One JSON document."""
-        self.lines([json.dumps(value, indent=2, default=_encoded, ensure_ascii=False)])
+        self.lines([to_json(value, indent=2)])
 
     def lines(self, lines: Iterable[str]) -> None:
         """Plain text."""
         for line in lines:
             sys.stdout.write(f"{line}\n")
+
+    def draw(self, drawing: Any) -> None:
+        """Something that rich draws."""
+        self._console().print(drawing, markup=False)
 
     def done(self, message: str, **fields: Any) -> None:
         """What was done: a remark for a person, the fields for a program."""
@@ -88,29 +97,23 @@ class Output:
 
     def remark(self, message: str) -> None:
         """A word to the person at the terminal, beside the results."""
-        if not self.quiet and not self.as_json:
+        if not self._quiet and not self.as_json:
             sys.stderr.write(f"{message}\n")
+            sys.stderr.flush()
 
     def progress(self) -> Progress:
         """A bar with rate and time left on standard error; it shows only at a terminal."""
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import TimeRemainingColumn as Left
 
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
         return Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
+            *columns,
+            TextColumn("{task.fields[rows]}", markup=False),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            Left(),
             console=self._console(stderr=True),
-            disable=self.quiet or not sys.stderr.isatty(),
+            disable=self._quiet or not sys.stderr.isatty(),
             transient=True,
         )
 
@@ -118,43 +121,21 @@ class Output:
         """Whether there is a person to ask."""
         return sys.stdin.isatty() and sys.stderr.isatty()
 
-    def _drawn(self, columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
-        from rich.table import Table
-        from rich.text import Text
+    def _draw(self, columns: Sequence[str], rows: list[list[Any]]) -> None:
+        from lancespace_cli.drawing import draw
 
-        table = Table(*columns, box=None, header_style="bold", pad_edge=False)
-        for row in rows:
-            table.add_row(*(Text(_plain(value)) for value in row))
-        self._console().print(table)
+        console = self._console()
+        left_out = draw(console, columns, rows)
+        if left_out:
+            self.remark(f"Not shown, as they do not fit: {', '.join(left_out)} (choose with --columns, or use --json).")
 
     def _console(self, *, stderr: bool = False) -> Console:
         from rich.console import Console
 
-        return Console(stderr=stderr, no_color=self._no_color, highlight=False)
+        return Console(stderr=stderr, no_color=self._no_color, highlight=False, soft_wrap=not stderr)
 
 
-def complain(message: str, *, as_json: bool, code: int) -> None:
+def complain(message: str, *, as_json: bool, code: int, kind: str) -> None:
     """An error, in the form that the reader of the results expects."""
-    text = json.dumps({"error": message, "exit_code": code}) if as_json else f"Error: {message}"
+    text = json.dumps({"error": message, "type": kind, "exit_code": code}) if as_json else f"Error: {message}"
     sys.stderr.write(f"{text}\n")
-
-
-def _plain(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, (Mapping, list, tuple, bool)):
-        return json.dumps(value, default=_encoded, ensure_ascii=False)
-    return str(value)
-
-
-def _encoded(value: Any) -> Any:
-    """What JSON has no form for."""
-    if isinstance(value, (datetime, date, time)):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, Decimal):
-        return str(value)
-    return list(value)

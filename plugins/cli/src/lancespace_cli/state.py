@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from lancespace_cli import config
+from lancespace_cli.hiding import Hidden, secrets_in
+from lancespace_cli.output import Output
 from lancespace_cli.parsing import parse_properties
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lancespace import Namespace
-    from lancespace_cli.output import Output
 
 NO_CATALOG = (
-    """No catalog is named: give --root DIR_OR_URL or --profile NAME, or set LANCESPACE_ROOT or LANCESPACE_PROFILE."""
+    "No catalog is named: give --root DIR_OR_URL or --profile NAME, or set LANCESPACE_ROOT or LANCESPACE_PROFILE."
 )
 
 
 class State:
     """The namespace is connected on first use, so that help and completion cost nothing."""
 
-    def __init__(
-        self,
-        output: Output,
-        *,
-        root: str | None = None,
-        profile: str | None = None,
-        backend: str | None = None,
-        given: Sequence[str] = (),
-        assume_yes: bool = False,
-    ) -> None:
-        self.output = output
-        self.assume_yes = assume_yes
-        self._root = root
-        self._profile = profile
-        self._backend = backend
-        self._given = given
+    def __init__(self) -> None:
+        self.output = Output()
+        self.hidden = Hidden()
+        self._assume_yes = False
+        self._root: str | None = None
+        self._profile: str | None = None
+        self._backend: str | None = None
+        self._given: Sequence[str] = ()
         self._namespace: Namespace | None = None
+
+    def configure(self, options: Mapping[str, Any]) -> None:
+        """Take the options that every command has."""
+        self._root, self._profile, self._backend = (options.get(name) for name in ("root", "profile", "backend"))
+        self._given = options.get("given") or ()
+        self._assume_yes = bool(options.get("yes"))
+        flags = {name: bool(options.get(name)) for name in ("as_json", "quiet", "no_color")}
+        self.output = Output(**flags)
 
     @property
     def namespace(self) -> Namespace:
@@ -51,7 +51,7 @@ class State:
 
     def confirm(self, question: str) -> None:
         """Ask before something is destroyed; without a terminal to ask at, only ``--yes`` says yes."""
-        if self.assume_yes:
+        if self._assume_yes:
             return
         if not self.output.can_ask():
             raise typer.BadParameter(f"{question} There is no terminal to ask at: add --yes to mean it.")
@@ -63,20 +63,25 @@ class State:
             self._namespace.close()
 
     def catalog(self) -> tuple[str, dict[str, str]]:
-        """The backend and the properties to connect with."""
+        """The backend and the properties to connect with; from here on, what is secret among them is hidden."""
         chosen = config.choose(self._profile, os.environ)
         properties = chosen.properties | parse_properties(self._given)
+        self.hidden.add([*chosen.secrets, *secrets_in(properties)])
         if self._root is not None:
             properties["root"] = self._root
         backend = self._backend or chosen.backend or "dir"
         if backend == "dir" and "root" not in properties:
-            _refuse(NO_CATALOG)
+            raise typer.BadParameter(NO_CATALOG)
         return backend, properties
 
     def _connect(self) -> Namespace:
+        import logging
+
         from lancespace import connect
 
         backend, properties = self.catalog()
+        os.environ.setdefault("LANCE_LOG", "error")  # Lance's hints are for programmers, and would be in the way.
+        logging.getLogger("lancespace").addHandler(logging.NullHandler())  # Errors are told once, by us.
         return connect(backend, properties)
 
 
@@ -84,7 +89,3 @@ def state_of(context: typer.Context) -> State:
     """The state of this run."""
     state: State = context.obj
     return state
-
-
-def _refuse(message: str) -> NoReturn:
-    raise typer.BadParameter(message)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import uuid
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +15,12 @@ from lancespace import identifiers
 from lancespace.storage import scheme_of
 from lancespace.storage.local import STAGED_PREFIX
 from lancespace_dir.root import TABLE_SUFFIX, new_location, root_location
+from lancespace_dir.sessions import is_same_for_all, open_session, takes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+
+    from lance.file import LanceFileSession
 
     from lancespace.storage import Storage
 
@@ -39,10 +44,27 @@ class Listing:
     def exists(self, name: str) -> bool:
         """Whether there is such a table directory, with something in it, that is not deregistered."""
         location = root_location(name)
-        contents = {entry.rpartition("/")[2] for entry in self._contents(self._path(location))}
+        return self.shows(location, self.contents(location))
+
+    def shows(self, location: str, contents: Collection[str]) -> bool:
+        """Whether a directory with these contents is a table by itself."""
         if not contents or DEREGISTERED in contents:
             return False
         return not (self._note and RESERVED in contents and self._is_of_manifest(location))
+
+    def contents(self, location: str) -> list[str]:
+        """The names of what is in a directory; of one that is not there, nothing.
+
+        In an object store this is one request. fsspec would also list the directory above, to see whether there is a
+        file of this name.
+        """
+        if self._storage.is_local or not (takes(location) and is_same_for_all(self._storage)):
+            found = self._listed(self._path(location) if location else self._storage.path())
+        else:
+            listed = self._session.list_with_delimiter(location or None)
+            found = [*listed.common_prefixes, *listed.objects]
+        names = (entry.rstrip("/").rpartition("/")[2] for entry in found)
+        return [name for name in names if not name.startswith(STAGED_PREFIX)]
 
     def names(self, beside: Collection[str] = ()) -> Iterator[str]:
         """The names of all tables, sorted, without those that the caller knows."""
@@ -53,7 +75,7 @@ class Listing:
 
     def is_occupied(self, location: str) -> bool:
         """Whether anything is at a location."""
-        return bool(self._contents(self._path(location)))
+        return bool(self.contents(location))
 
     def is_hidden(self, location: str) -> bool:
         """Whether a table directory is marked as deregistered."""
@@ -65,12 +87,12 @@ class Listing:
         Raises:
             FileExistsError: If it is marked already.
         """
-        self._storage.put_if_absent(self._path(location, RESERVED), self._note)
+        self._storage.put_if_absent(self._path(location, RESERVED), self._note + _signature(), unique=True)
 
     def hide(self, location: str) -> bool:
         """Mark a table directory as deregistered; False if it is marked already, as by somebody who was faster."""
         try:
-            self._storage.put_if_absent(self._path(location, DEREGISTERED), b"")
+            self._storage.put_if_absent(self._path(location, DEREGISTERED), _signature(), unique=True)
         except FileExistsError:
             return False
         return True
@@ -87,7 +109,7 @@ class Listing:
             FileNotFoundError: If it is gone.
             FileExistsError: If the target is occupied.
         """
-        if not self._has_directories():
+        if not self.has_directories:
             raise UnsupportedOperationError(
                 "Renaming a V1 table would copy its data in this store: connect with manifest_enabled=true, "
                 "which renames in place."
@@ -107,7 +129,7 @@ class Listing:
         Raises:
             FileNotFoundError: If it is gone.
         """
-        if not self._has_directories():
+        if not self.has_directories:
             self.hide(location)
             return location
         withdrawn = new_location(location.removesuffix(TABLE_SUFFIX))
@@ -116,38 +138,42 @@ class Listing:
 
     def delete(self, location: str) -> None:
         """Delete a table directory, its mark last: what a crash leaves stays hidden, and a repeat goes on."""
-        path = self._path(location)
-        for entry in self._contents(path):
-            if not entry.endswith(f"/{DEREGISTERED}"):
-                self._storage.delete_tree(entry)
-        self._storage.delete_tree(path)
+        self._storage.delete_tree(self._path(location), last=self._path(location, DEREGISTERED))
 
     def _is_of_manifest(self, location: str) -> bool:
         try:
-            return bool(self._storage.filesystem.cat_file(self._path(location, RESERVED)) == self._note)
+            return bool(self._storage.filesystem.cat_file(self._path(location, RESERVED)).startswith(self._note))
         except FileNotFoundError:
             return True  # It was there a moment ago: the table is being dropped.
 
-    def _has_directories(self) -> bool:
-        """Whether the store can rename a directory, rather than copy every object in it."""
+    @property
+    def has_directories(self) -> bool:
+        """Whether the store can rename a directory, rather than copy every object in it; then one of several does."""
         return scheme_of(self._storage.location) == "file"
 
-    def _contents(self, path: str) -> list[str]:
-        """What is in a directory; the listing of a file is the file itself."""
+    def _listed(self, path: str) -> list[str]:
+        """What fsspec lists in a directory; the listing of a file is the file itself."""
         try:
             found = [str(entry) for entry in self._storage.filesystem.ls(path, detail=False)]
         except (FileNotFoundError, NotADirectoryError):
             return []
-        inside = (entry for entry in found if entry.rstrip("/") != path)
-        return [entry for entry in inside if not entry.rpartition("/")[2].startswith(STAGED_PREFIX)]
+        return [entry for entry in found if entry.rstrip("/") != path]
+
+    @cached_property
+    def _session(self) -> LanceFileSession:
+        return open_session(self._storage, "")
 
     def _directories(self) -> list[str]:
-        found = (entry.rstrip("/").rpartition("/")[2] for entry in self._contents(self._storage.path()))
-        names = (name[: -len(TABLE_SUFFIX)] for name in found if name.endswith(TABLE_SUFFIX))
+        names = (name[: -len(TABLE_SUFFIX)] for name in self.contents("") if name.endswith(TABLE_SUFFIX))
         return sorted(name for name in names if name and _is_name(name))
 
     def _path(self, location: str, *inside: str) -> str:
         return "/".join((self._storage.path(), location, *inside))
+
+
+def _signature() -> bytes:
+    """Ends a mark, so that a writer whose answer was lost knows his own; others only look whether the mark is there."""
+    return f" by {uuid.uuid4().hex}".encode()
 
 
 def _is_name(name: str) -> bool:

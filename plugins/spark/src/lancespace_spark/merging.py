@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from lance_namespace import ConcurrentModificationError, InvalidInputError, TableColumnNotFoundError
 
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
 from lancespace.jobs.changing import ADDRESS
 from lancespace.jobs.stages import Stage
+from lancespace_spark import twins
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.source import NAME
 from lancespace_spark.types import stored_schema
@@ -28,9 +30,15 @@ if TYPE_CHECKING:
     from lancespace import Namespace
     from lancespace.identifiers import Identifier
 
-ROUNDS = 5
+ROUNDS = 10
 ANSWER = "fragments string, rows long, addresses binary"
 """What each task tells: its data files, how many rows are in them, and which rows of the table they replace."""
+WANTED = {
+    (True, True): None,
+    (True, False): f"{ADDRESS} IS NOT NULL",
+    (False, True): f"{ADDRESS} IS NULL",
+}
+"""Which rows are written, by whether keys that are there are updated, and those that are not are inserted."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +48,6 @@ class Merged:
     updated: int
     inserted: int
     version: int
-
-
-@dataclass(frozen=True)
-class _Deletion:
-    """Rows of a fragment that are replaced."""
-
-    table: TableHandle
-    version: int
-    fragment: int
-    offsets: tuple[int, ...]
 
 
 def upsert(
@@ -64,68 +62,55 @@ def upsert(
 ) -> Merged:
     """Replace the rows whose key is in the table already, and insert the others, in one commit.
 
-    ``on`` names the columns of the key. The source must have every column of the table, and each key once. Beside
-    concurrent writers no key comes to be there twice: if others have changed the table, the upsert runs again on what
-    it finds; if an append with one of its keys slips in at the last moment, it fails and names the key.
+    ``on`` names the columns of the key, which must not be null. The source must have every column of the table, and
+    each key once. If others change the same rows meanwhile, it runs again on what it finds. If they add rows with the
+    same keys, Lance lets both commits pass; then theirs are deleted in a second one, as if they had been replaced.
 
     Raises:
-        InvalidInputError: If the source has a key twice, or lacks columns.
-        ConcurrentModificationError: If others were faster every time, or appended one of the keys.
+        InvalidInputError: If the source has a key twice or null, or lacks columns, or the table has a key twice.
+        ConcurrentModificationError: If others were faster every time.
     """
     handle = TableHandle.of(namespace, table)
+    if (update, insert) not in WANTED:
+        raise InvalidInputError("an upsert that neither updates nor inserts does nothing: leave out one of the two")
     _check(handle, source, on)
-    for attempt in range(ROUNDS):
-        merge = _Merge(spark, handle, source, list(on), update=update, insert=insert)
+    for _ in range(ROUNDS):
         try:
-            return merge.run(is_last=attempt == ROUNDS - 1)
-        except ConcurrentModificationError:
-            if attempt == ROUNDS - 1:
-                raise
-    raise AssertionError  # The last attempt returns or raises.
+            return _Merge(spark, handle, source, list(on), WANTED[update, insert]).run()
+        except ConcurrentModificationError as error:
+            refused = error
+    raise refused
 
 
 class _Merge:
     """One attempt, on one version of the table."""
 
     def __init__(
-        self,
-        spark: SparkSession,
-        handle: TableHandle,
-        source: DataFrame,
-        on: list[str],
-        *,
-        update: bool,
-        insert: bool,
+        self, spark: SparkSession, handle: TableHandle, source: DataFrame, on: list[str], condition: str | None
     ) -> None:
         self._spark = spark
         self._handle = handle
         self._source = source
         self._on = on
-        self._wanted = {
-            (True, True): None,
-            (True, False): f"{ADDRESS} IS NOT NULL",
-            (False, True): f"{ADDRESS} IS NULL",
-        }
-        self._condition = self._wanted[update, insert]
+        self._condition = condition
         self._dataset = handle.open()
         self._stage = Stage(handle, uuid.uuid4().hex, "append")
 
-    def run(self, *, is_last: bool) -> Merged:
+    def run(self) -> Merged:
         self._stage.prepare()
-        kept: list[FragmentMetadata] = []
         try:
             told = self._written()
-            addresses = _addresses(told)
-            changed = self._deleted(addresses)
-            if not is_last and self._handle.open().version != self._dataset.version:
-                raise ConcurrentModificationError(f"table {self._handle.name!r} was changed meanwhile")
-            fragments = self._stage.publish([{"fragments": json.loads(one["fragments"])} for one in told])
-            version = self._commit(changed, fragments) if fragments else self._dataset.version
-            kept = fragments
-        finally:
-            self._stage.discard(kept)
-        rows = sum(one["rows"] for one in told)
-        return Merged(len(addresses), rows - len(addresses), version)
+        except BaseException:
+            self._stage.discard()
+            raise
+        addresses = _addresses(told)
+        done, replaced = self._dataset, addresses.size
+        with self._stage.published({"fragments": json.loads(one["fragments"])} for one in told) as fragments:
+            if fragments:
+                done = self._commit(addresses, fragments)
+        if done.version > self._dataset.version + 1:
+            replaced += twins.remove(self._handle, done, self._dataset, fragments, self._on)
+        return Merged(replaced, sum(one["rows"] for one in told) - replaced, done.version)
 
     def _written(self) -> list[Any]:
         """Write the rows; all rows of a key meet in one task, which sees if there are several."""
@@ -142,98 +127,69 @@ class _Merge:
         columns = ",".join([*self._on, ADDRESS])
         return reader.option("version", str(self._dataset.version)).option("columns", columns).load()
 
-    def _deleted(self, addresses: np.ndarray) -> dict[int, dict[str, Any] | None]:
-        """Mark the replaced rows, fragment by fragment; nobody sees it before the commit."""
-        owners = addresses >> 32
-        tasks = [
-            _Deletion(
-                self._handle,
-                self._dataset.version,
-                int(number),
-                tuple((addresses[owners == number] & 0xFFFFFFFF).tolist()),
-            )
-            for number in np.unique(owners)
-        ]
-        if not tasks:
-            return {}
-        found = self._spark.sparkContext.parallelize(tasks, len(tasks)).map(_delete_rows).collect()
-        return {task.fragment: left for task, left in zip(tasks, found, strict=True)}
+    def _commit(self, addresses: np.ndarray, fragments: list[FragmentMetadata]) -> lance.LanceDataset:
+        """Mark the replaced rows, and commit; nobody sees the marks before that.
 
-    def _commit(self, changed: dict[int, dict[str, Any] | None], fragments: list[FragmentMetadata]) -> int:
+        The marks are written here and not by tasks: one small file for each fragment that is touched, which a task that
+        dies could leave behind.
+        """
         import lance
-        from lance.fragment import FragmentMetadata
 
-        left = [FragmentMetadata.from_json(json.dumps(one)) for one in changed.values() if one is not None]
-        gone = [number for number, one in changed.items() if one is None]
+        marks = twins.mark(self._dataset, addresses)
+        left, gone = twins.split(marks)
         operation = lance.LanceOperation.Update(gone, left, fragments)
-        with translated(f"upsert into table {self._handle.name!r}"):
-            done = lance.LanceDataset.commit(self._dataset, operation, read_version=self._dataset.version)
-        if done.version > self._dataset.version + 1:
-            self._refuse_twice(done)
-        version: int = done.version
-        return version
-
-    def _refuse_twice(self, done: lance.LanceDataset) -> None:
-        """After others slipped in between: look whether one of them appended a key of ours."""
-        before = {fragment.fragment_id for fragment in self._dataset.get_fragments()}
-        new = [fragment for fragment in done.get_fragments() if fragment.fragment_id not in before]
-        keys = done.scanner(columns=self._on, fragments=new).to_table()
-        twice = _twice(keys, self._on)
-        if twice is not None:
-            raise ConcurrentModificationError(
-                f"while rows were upserted into table {self._handle.name!r}, somebody else appended rows with the same "
-                f"key, e.g. {twice}: both are in version {done.version}. Delete one of them, or restore version "
-                f"{self._dataset.version} and run the upsert again"
-            )
+        try:
+            with translated(f"upsert into table {self._handle.name!r}"):
+                return lance.LanceDataset.commit(self._dataset, operation, read_version=self._dataset.version)
+        except ConcurrentModificationError:
+            twins.withdraw(self._handle, marks)
+            raise
 
 
 def _write_task(
     stage: Stage, schema: pa.Schema, on: list[str]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        addresses: list[pa.Array] = []
-        keys: list[pa.RecordBatch] = []
+        found: list[pa.RecordBatch] = []
 
         def rows() -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                addresses.append(batch.column(ADDRESS).drop_null())
-                keys.append(batch.select(on))
+                found.append(batch.select([*on, ADDRESS]))
                 yield cast_batch(batch, schema)
 
         written = stage.write(rows(), schema)
-        twice = _twice(pa.Table.from_batches(keys), on) if keys else None
-        if twice is not None:
-            raise InvalidInputError(f"the source of the upsert has several rows with the key {twice}")
-        replaced = (
-            np.concatenate([np.asarray(one, np.int64) for one in addresses]) if addresses else np.empty(0, np.int64)
-        )
-        told = [[json.dumps(written["fragments"])], [written["rows"]], [replaced.tobytes()]]
+        replaced = np.empty(0, np.int64)
+        if found:
+            keys = pa.Table.from_batches(found)
+            _refuse_twice(keys, on)
+            replaced = np.asarray(keys[ADDRESS].drop_null(), np.int64)
         yield pa.RecordBatch.from_arrays(
-            [pa.array(told[0], pa.string()), pa.array(told[1], pa.int64()), pa.array(told[2], pa.binary())],
+            [
+                pa.array([json.dumps(written["fragments"])], pa.string()),
+                pa.array([written["rows"]], pa.int64()),
+                pa.array([replaced.tobytes()], pa.binary()),
+            ],
             names=["fragments", "rows", "addresses"],
         )
 
     return task
 
 
-def _delete_rows(task: _Deletion) -> dict[str, Any] | None:
-    fragment = task.table.open(task.version).get_fragment(task.fragment)
-    left = fragment.delete_rows(task.offsets)
-    return None if left is None else left.to_json()
+def _refuse_twice(keys: pa.Table, on: list[str]) -> None:
+    """Refuse keys that are null, or there more than once: of the source or, at several addresses, of the table."""
+    for name in on:
+        if keys[name].null_count:
+            raise InvalidInputError(f"the source of the upsert has rows whose key {name!r} is null")
+    counted = keys.group_by(on).aggregate([([], "count_all"), (ADDRESS, "count_distinct")])
+    several = counted.filter(pc.field("count_all") > 1).slice(0, 1).to_pylist()
+    if several:
+        who = "the table" if several[0][f"{ADDRESS}_count_distinct"] > 1 else "the source of the upsert"
+        raise InvalidInputError(f"{who} has several rows with the key { {name: several[0][name] for name in on} }")
 
 
 def _addresses(told: list[Any]) -> np.ndarray:
     found = [np.frombuffer(one["addresses"], np.int64) for one in told]
     return np.concatenate(found) if found else np.empty(0, np.int64)
-
-
-def _twice(keys: pa.Table, on: list[str]) -> dict[str, Any] | None:
-    """A key that is there more than once, or None."""
-    import pyarrow.compute as pc
-
-    counted = keys.group_by(on).aggregate([([], "count_all")])
-    several = counted.filter(pc.field("count_all") > 1)
-    return several.select(on).slice(0, 1).to_pylist()[0] if several.num_rows else None
 
 
 def _check(handle: TableHandle, source: DataFrame, on: Sequence[str]) -> None:

@@ -30,18 +30,22 @@ class ScanPartition(InputPartition):
         self.version = version
 
 
-class SearchPartition(InputPartition):
-    """A search: the namespace finds the rows, one task fetches them."""
+class RowsPartition(InputPartition):
+    """A few rows that were found when the read was planned: they travel with the plan, and no task opens the table."""
 
-    def __init__(self) -> None:
-        super().__init__("search")
+    def __init__(self, rows: bytes) -> None:
+        super().__init__("rows")
+        self.rows = rows
+        """As an Arrow IPC stream."""
 
 
-def share_out(fragments: Iterable[tuple[int, int]], target_rows: int, at_least: int) -> list[tuple[Span, ...]]:
+def share_out(
+    fragments: Iterable[tuple[int, int]], target_rows: int, at_least: int, *, cut: bool = True
+) -> list[tuple[Span, ...]]:
     """Pack fragments, given as id and rows, into partitions of about equal numbers of rows.
 
     There are as many partitions as the rows need at ``target_rows`` each, and as many as there are cores to keep busy
-    (``at_least``); a fragment that is larger than a partition is cut.
+    (``at_least``). With ``cut``, a fragment that is larger than a partition is cut.
     """
     sizes = [(fragment, rows) for fragment, rows in fragments if rows]
     total = sum(rows for _, rows in sizes)
@@ -49,7 +53,8 @@ def share_out(fragments: Iterable[tuple[int, int]], target_rows: int, at_least: 
         return []
     count = max(-(-total // max(1, target_rows)), min(at_least, total))
     limit = -(-total // count)
-    spans = sorted((span for fragment in sizes for span in _cut(*fragment, limit)), key=lambda span: -span.rows)
+    pieces = (span for sized in sizes for span in (_cut(*sized, limit) if cut else [Span(*sized)]))
+    spans = sorted(pieces, key=lambda span: -span.rows)
     return _packed(spans, count)
 
 

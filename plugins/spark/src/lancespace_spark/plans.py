@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+SELECTING = frozenset({"Project", "Aggregate"})
+"""Nodes of parsed plans that name the columns which they take from below."""
+PASSING = frozenset({"Filter", "Join", "LateralJoin", "Sample", "SubqueryAlias", "UnresolvedHint"})
+"""Nodes that pass columns on, whichever there are; all others may count them, as ORDER BY 2 and UNION do."""
+
+
 @dataclass(frozen=True)
 class Mention:
     """A name of a relation in the text of a statement."""
@@ -20,6 +26,10 @@ class Mention:
     start: int
     stop: int
     """The position of its last character."""
+    takes_alias: bool
+    """Whether it has none, in a place where it may have one."""
+    is_selected: bool
+    """Whether columns are taken from it by name, so that it makes no difference which others it has."""
 
 
 @dataclass
@@ -54,23 +64,29 @@ def parse(spark: SparkSession, text: str) -> Statement:
         pyspark.errors.ParseException: If it is not SQL.
     """
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001 - only it knows Spark's SQL
-    nodes = list(_walk(plan))
-    words = {word for node in nodes for expression in _list(node.expressions()) for word in _words(expression)}
-    return Statement(text, tuple(_mentions(nodes)), frozenset(words))
+    visits = list(_walk(plan, None, is_selected=False))
+    expressions = [one for visit in visits for each in _list(visit.node.expressions()) for one in _below(each)]
+    kinds = {str(one.getClass().getSimpleName()) for one in expressions}
+    has_star = any(kind.startswith(("UnresolvedStar", "UnresolvedRegex")) for kind in kinds)
+    words = {word for one in expressions for word in _words(one)}
+    return Statement(text, tuple(_mentions(visits, has_star=has_star)), frozenset(words))
 
 
-def _mentions(nodes: list[Any]) -> list[Mention]:
+def _mentions(visits: list[_Visit], *, has_star: bool) -> list[Mention]:
     """The relations that a statement names, less those that it defines itself in a WITH."""
-    defined = {name for node in nodes if node.nodeName() == "UnresolvedWith" for name in _cte_names(node)}
+    defined = {name for visit in visits if _kind(visit.node) == "UnresolvedWith" for name in _cte_names(visit.node)}
     found = {
-        Mention(_names(node), int(node.origin().startIndex().get()), int(node.origin().stopIndex().get()))
-        for node in nodes
-        if node.nodeName() == "UnresolvedRelation"
+        Mention(
+            _names(visit.node),
+            int(visit.node.origin().startIndex().get()),
+            int(visit.node.origin().stopIndex().get()),
+            takes_alias=visit.is_selected and visit.parent != "SubqueryAlias",
+            is_selected=visit.is_selected and not has_star,
+        )
+        for visit in visits
+        if _kind(visit.node) == "UnresolvedRelation"
     }
-    return sorted(
-        (mention for mention in found if mention.names not in {(name,) for name in defined}),
-        key=lambda mention: mention.start,
-    )
+    return sorted((one for one in found if one.names not in {(name,) for name in defined}), key=lambda one: one.start)
 
 
 def needs(frame: DataFrame, marker: str) -> dict[int, Need]:
@@ -113,23 +129,45 @@ def _references(node: Any) -> set[str]:
     return {str(column.name()) for column in _list(node.references().toSeq())}
 
 
-def _walk(node: Any) -> Iterator[Any]:
+@dataclass(frozen=True)
+class _Visit:
+    """A node of a parsed plan, and what is above it."""
+
+    node: Any
+    parent: str | None
+    is_selected: bool
+
+
+def _walk(node: Any, parent: str | None, *, is_selected: bool) -> Iterator[_Visit]:
     """A plan and all plans inside it: children, subqueries, and what a WITH defines."""
-    yield node
-    for below in (*_list(node.children()), *_list(node.innerChildren()), *_list(node.subqueries())):
-        if hasattr(below, "nodeName"):
-            yield from _walk(below)
+    kind = _kind(node)
+    yield _Visit(node, parent, is_selected)
+    is_selected_below = kind in SELECTING or (is_selected and kind in PASSING)
+    for child in _list(node.children()):
+        yield from _walk(child, kind, is_selected=is_selected_below)
+    for inner in (*_list(node.innerChildren()), *_list(node.subqueries())):
+        if hasattr(inner, "nodeName"):
+            yield from _walk(inner, None, is_selected=False)
+
+
+def _kind(node: Any) -> str:
+    return str(node.nodeName())
 
 
 def _names(relation: Any) -> tuple[str, ...]:
     return tuple(str(part) for part in _list(relation.multipartIdentifier()))
 
 
-def _words(expression: Any) -> Iterator[str]:
-    if expression.getClass().getSimpleName() == "UnresolvedAttribute":
-        yield from (str(part) for part in _list(expression.nameParts()))
+def _below(expression: Any) -> Iterator[Any]:
+    yield expression
     for child in _list(expression.children()):
-        yield from _words(child)
+        yield from _below(child)
+
+
+def _words(expression: Any) -> list[str]:
+    if expression.getClass().getSimpleName() != "UnresolvedAttribute":
+        return []
+    return [str(part) for part in _list(expression.nameParts())]
 
 
 def _cte_names(node: Any) -> list[str]:

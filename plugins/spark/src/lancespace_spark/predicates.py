@@ -20,6 +20,8 @@ COMPARISONS = {
 }
 STRING_TESTS = {"StartsWith": "starts_with", "EndsWith": "ends_with", "Contains": "contains"}
 INTEGERS = frozenset({"byte", "short", "integer", "long"})
+REFUSING_NULL = frozenset({*COMPARISONS, *STRING_TESTS, "In"})
+"""Conditions that never hold for a null, so that Spark's own test for one beside them says nothing new."""
 COMPARABLE = INTEGERS | {"string", "boolean", "date"}
 EPOCH = date(1970, 1, 1)
 
@@ -30,7 +32,10 @@ class _UntranslatableError(Exception):
 
 def to_lance(condition: Any) -> str | None:
     """A Catalyst condition as Lance's SQL, without those of its conjuncts that have no certain equal there."""
-    found = [text for text in map(_attempt, _conjuncts(condition)) if text is not None]
+    conjuncts = _conjuncts(condition)
+    present = {name for one in conjuncts if _kind(one) in REFUSING_NULL for name in _tested(one)}
+    needed = (one for one in conjuncts if _kind(one) != "IsNotNull" or not _tested(one) <= present)
+    found = [text for text in map(_attempt, needed) if text is not None]
     return " AND ".join(found) or None
 
 
@@ -43,6 +48,13 @@ def _conjuncts(expression: Any) -> list[Any]:
     if _kind(expression) != "And":
         return [expression]
     return [conjunct for child in _children(expression) for conjunct in _conjuncts(child)]
+
+
+def _tested(expression: Any) -> set[str]:
+    """The columns that a condition is directly about, if it can be translated."""
+    if _attempt(expression) is None:
+        return set()
+    return {str(child.name()) for child in _children(expression) if _kind(child) == "AttributeReference"}
 
 
 def _attempt(expression: Any) -> str | None:

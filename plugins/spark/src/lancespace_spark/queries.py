@@ -13,17 +13,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from lance_namespace import TableNotFoundError, UnsupportedOperationError
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 from lancespace import identifiers
 from lancespace.handles import TableHandle
 from lancespace_spark import plans
 from lancespace_spark.source import NAME
+from lancespace_spark.types import spark_schema
 
 if TYPE_CHECKING:
     import lance
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
     from lancespace import Namespace
 
@@ -38,8 +40,7 @@ class _Bound:
     number: int
     mention: plans.Mention
     handle: TableHandle
-    version: int
-    columns: frozenset[str]
+    dataset: lance.LanceDataset
     view: str
 
 
@@ -59,16 +60,17 @@ def sql(spark: SparkSession, namespace: Namespace, statement: str) -> DataFrame:
     parsed = plans.parse(spark, statement)
     bound = list(_bind(spark, namespace, parsed.mentions))
     text = _rewritten(statement, bound)
-    with _views(spark, bound, {}):
-        whole = spark.sql(text)
-        needed = plans.needs(whole, MARKER)
-    for one in bound:
-        needed.setdefault(one.number, plans.Need()).columns |= parsed.words & one.columns
+    with _views(spark, [_whole(spark, one).option("dry", "true") for one in bound], bound):
+        planned = spark.sql(text)
+        needed = plans.needs(planned, MARKER)
+    names = {word.lower() for word in parsed.words}
+    readers = [_reduced(spark, one, needed.get(one.number, plans.Need()), names) for one in bound]
     try:
-        with _views(spark, bound, needed):
+        with _views(spark, readers, bound):
             return spark.sql(text)
     except AnalysisException:  # A name that only the whole table has, in a place where no column is expected.
-        return whole
+        with _views(spark, [_whole(spark, one) for one in bound], bound):
+            return spark.sql(text)
 
 
 def attach(spark: SparkSession, namespace: Namespace, parent: str = "") -> list[str]:
@@ -90,14 +92,12 @@ def _bind(spark: SparkSession, namespace: Namespace, found: Sequence[plans.Menti
     prefix = f"lancespace_{uuid.uuid4().hex}"
     opened: dict[tuple[str, ...], lance.LanceDataset] = {}
     for number, mention in enumerate(found):
-        if _is_sparks(spark, mention) and not namespace.table(list(mention.names)).exists():
+        if not namespace.table(list(mention.names)).exists() and _is_sparks(spark, mention):
             continue
         handle = TableHandle(backend, properties, mention.names)
         if mention.names not in opened:
             opened[mention.names] = _open(namespace, handle)
-        dataset = opened[mention.names]
-        columns = frozenset(dataset.schema.names)
-        yield _Bound(number, mention, handle, dataset.version, columns, f"{prefix}_{number}")
+        yield _Bound(number, mention, handle, opened[mention.names], f"{prefix}_{number}")
 
 
 def _open(namespace: Namespace, handle: TableHandle) -> lance.LanceDataset:
@@ -110,7 +110,10 @@ def _open(namespace: Namespace, handle: TableHandle) -> lance.LanceDataset:
 
 
 def _is_sparks(spark: SparkSession, mention: plans.Mention) -> bool:
-    return spark.catalog.tableExists(".".join(f"`{name}`" for name in mention.names))
+    try:
+        return spark.catalog.tableExists(".".join(f"`{name}`" for name in mention.names))
+    except PySparkException:  # The first of three names must be a catalog of Spark's; it is asked only if so.
+        return False
 
 
 def _rewritten(statement: str, bound: Sequence[_Bound]) -> str:
@@ -118,59 +121,63 @@ def _rewritten(statement: str, bound: Sequence[_Bound]) -> str:
     text = statement
     for one in reversed(bound):
         rest = text[one.mention.stop + 1 :]
-        alias = "" if _has_alias(rest) else f" AS `{one.mention.names[-1]}`"
+        alias = f" AS `{one.mention.names[-1]}`" if one.mention.takes_alias else ""
         text = f"{text[: one.mention.start]}{one.view}{alias}{rest}"
     return text
 
 
-def _has_alias(rest: str) -> bool:
-    """Whether what follows a table's name begins with an alias for it."""
-    first, _, _ = rest.lstrip().partition(" ")
-    word = first.strip().rstrip(",);").upper()
-    return bool(word) and rest[:1].isspace() and (word[0] in "`_" or word.isidentifier()) and word not in _NOT_ALIASES
-
-
-_NOT_ALIASES = frozenset(
-    {"ANTI", "CLUSTER", "CROSS", "DISTRIBUTE", "EXCEPT", "FULL", "GROUP", "HAVING", "INNER", "INTERSECT", "JOIN"}
-    | {"LATERAL", "LEFT", "LIMIT", "MINUS", "NATURAL", "OFFSET", "ON", "ORDER", "PIVOT", "QUALIFY", "RIGHT", "SEMI"}
-    | {"SORT", "TABLESAMPLE", "UNION", "UNPIVOT", "USING", "WHERE", "WINDOW"}
-)
-"""Words that may follow a table's name and are no alias of it."""
-
-
 @contextmanager
-def _views(spark: SparkSession, bound: Sequence[_Bound], needed: dict[int, plans.Need]) -> Iterator[None]:
+def _views(spark: SparkSession, readers: Sequence[DataFrameReader], bound: Sequence[_Bound]) -> Iterator[None]:
     """The views that a statement is analysed with; its plan does not need them any more."""
     try:
-        for one in bound:
-            _scan(spark, one, needed.get(one.number)).createOrReplaceTempView(one.view)
+        for reader, one in zip(readers, bound, strict=True):
+            reader.load().createOrReplaceTempView(one.view)
         yield
     finally:
         for one in bound:
             spark.catalog.dropTempView(one.view)
 
 
-def _scan(spark: SparkSession, one: _Bound, need: plans.Need | None) -> DataFrame:
+def _whole(spark: SparkSession, one: _Bound) -> DataFrameReader:
+    """A scan of all columns and rows; the schema is told, so that Spark need not ask."""
     options = {"namespace": one.handle.backend, "table": one.handle.name, MARKER: str(one.number)}
-    reader = spark.read.format(NAME).options(version=str(one.version), **options, **one.handle.properties)
-    if need is not None:
-        reader = reader.option("columns", ",".join(sorted(need.columns) or [_narrowest(one)]))
-        if need.filter:
-            reader = reader.option("filter", need.filter)
-    return reader.load()
+    reader = spark.read.format(NAME).schema(spark_schema(one.dataset.schema))
+    return reader.options(version=str(one.dataset.version), **options, **one.handle.properties)
 
 
-def _narrowest(one: _Bound) -> str:
+def _reduced(spark: SparkSession, one: _Bound, need: plans.Need, names: set[str]) -> DataFrameReader:
+    """A scan of what is needed of a table: of its rows, and of its columns where it makes no difference which it has.
+
+    Columns that the text names are there when it is analysed, even if they are not needed afterwards.
+    """
+    reader = _whole(spark, one)
+    if need.filter and _is_understood(one.dataset, need.filter):
+        reader = reader.option("filter", need.filter)
+    if not one.mention.is_selected:
+        return reader
+    kept = [field for field in one.dataset.schema if field.name in need.columns or field.name.lower() in names]
+    return reader.schema(spark_schema(pa.schema(kept or [_narrowest(one.dataset.schema)])))
+
+
+def _is_understood(dataset: lance.LanceDataset, condition: str) -> bool:
+    """Whether Lance can evaluate a condition; on an unsigned column, for example, it refuses negative numbers."""
+    try:
+        dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan()
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def _narrowest(schema: pa.Schema) -> pa.Field:
     """A column to count rows by: the one with the shortest values."""
 
-    def width(field: object) -> int:
+    def width(field: pa.Field) -> int:
         try:
-            return int(field.type.bit_width)  # type: ignore[attr-defined]
+            return int(field.type.bit_width)
         except ValueError:
             return 1 << 20
 
-    schema = one.handle.open(one.version).schema
-    return str(min(schema, key=width).name)
+    return min(schema, key=width)
 
 
 def _tables_below(namespace: Namespace, parent: str) -> Iterator[str]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from lancespace_spark import lookups
 from lancespace_spark.casting import cast_batch
-from lancespace_spark.partitions import PARTITION_ROWS, ScanPartition, SearchPartition, Span, share_out
+from lancespace_spark.partitions import PARTITION_ROWS, RowsPartition, ScanPartition, Span, share_out
 from lancespace_spark.types import wire_schema
 
 if TYPE_CHECKING:
@@ -28,33 +29,27 @@ class TableReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each group of fragments; a search is one by itself."""
+        """One for each group of fragments; a few rows that an index or a search finds are one by themselves."""
+        if self._options.get("dry"):
+            return [ScanPartition((), 0)]
         if self._options.search:
-            return [SearchPartition()]
+            return [lookups.search(self._options, wire_schema(self._schema))]
         dataset = self._options.handle.open(self._options.version, self._options.get("branch"))
         since = self._options.get("since_version")
         if since is not None:
             from lancespace_spark.streams import increments
 
-            return list(increments(self._options, dataset, since, dataset.version)) or [
-                ScanPartition((), dataset.version)
-            ]
-        return partitions_of(dataset, dataset.get_fragments(), self._options)
+            found = list(increments(self._options, dataset, since, dataset.version))
+            return found or [ScanPartition((), dataset.version)]
+        condition = self._options.get("filter")
+        rows = lookups.look_up(dataset, condition, wire_schema(self._schema)) if condition else None
+        return [rows] if rows is not None else partitions_of(dataset, dataset.get_fragments(), self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, as Spark's JVM expects them."""
-        if isinstance(partition, SearchPartition):
-            return self._found()
+        if isinstance(partition, RowsPartition):
+            return lookups.unpack(partition)
         return read_spans(self._options, self._schema, partition)
-
-    def _found(self) -> Iterator[pa.RecordBatch]:
-        wire = wire_schema(self._schema)
-        wanted: dict[str, Any] = {"columns": wire.names, "filter": self._options.get("filter"), **self._options.search}
-        if isinstance(self._options.version, int):
-            wanted["version"] = self._options.version
-        table = self._options.handle.namespace.table(list(self._options.handle.id))
-        for batch in table.query(**{name: value for name, value in wanted.items() if value is not None}):
-            yield cast_batch(batch, wire)
 
 
 def partitions_of(
@@ -62,12 +57,12 @@ def partitions_of(
 ) -> list[InputPartition]:
     """Share fragments out to tasks; without any, one task that reads nothing, as Spark wants at least one."""
     sizes = [(fragment.fragment_id, fragment.count_rows()) for fragment in fragments]
-    target = options.get("partition_rows") or PARTITION_ROWS
-    shares: Sequence[tuple[Span, ...]]
-    if options.get("filter"):  # Rows that pass are not counted by offset: fragments stay whole.
-        shares = [(Span(fragment, rows),) for fragment, rows in sizes if rows]
-    else:
-        shares = share_out(sizes, target, at_least=options.get("partitions") or os.cpu_count() or 1)
+    shares = share_out(
+        sizes,
+        options.get("partition_rows") or PARTITION_ROWS,
+        at_least=options.get("partitions") or os.cpu_count() or 1,
+        cut=not options.get("filter"),  # Rows that pass a filter are not counted by offset.
+    )
     return [ScanPartition(spans, dataset.version) for spans in shares] or [ScanPartition((), dataset.version)]
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,8 +53,10 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     builder = SparkSession.builder
     for name, value in wanted.items():
         builder = builder.config(name, value)
-    spark: SparkSession = builder.getOrCreate()
-    register(spark)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "lance is not fork-safe")  # The process that is forked becomes Java at once.
+        spark: SparkSession = builder.getOrCreate()
+        register(spark)
     return spark
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -25,10 +24,11 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
     """Appends each micro batch in one commit that carries its number.
 
     Spark repeats a batch whose end it did not hear of. Before a commit the transactions of the table are searched for
-    the batch, so a repeat changes nothing. ``stream_id`` names the stream; by default it is its checkpoint.
+    the batch, so a repeat changes nothing. ``stream_id`` names the stream; by default it is its checkpoint. ``run`` is
+    the same wherever Spark makes this object for one run of a stream: tasks have one, and so has the commit.
     """
 
-    def __init__(self, options: SourceOptions, schema: StructType, *, overwrite: bool) -> None:
+    def __init__(self, options: SourceOptions, schema: StructType, *, run: str, overwrite: bool) -> None:
         if overwrite:
             raise UnsupportedOperationError("a stream can only append to a table: use the output mode 'append'")
         stream: str | None = options.get("stream_id") or options.checkpoint
@@ -40,7 +40,7 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
             declare(options.handle)
         self._schema = stored_schema(schema, options.vectors, None if existing is None else existing.schema)
         self._batches = NumberedBatches(options.handle, self._schema, stream)
-        self._stage = Stage(options.handle, uuid.uuid4().hex, "create" if existing is None else "append")
+        self._stage = Stage(options.handle, run, "create" if existing is None else "append")
         self._stage.prepare()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -49,11 +49,9 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """On the driver: make the batch visible, unless it is already."""
-        fragments = self._stage.publish(results_of(messages))
-        written = self._batches.commit(fragments, batchId) if fragments else False
-        if not written:
-            self._stage.withdraw(fragments)
-        self._stage.discard(fragments)
+        with self._stage.published(results_of(messages)) as fragments:
+            if fragments and not self._batches.commit(fragments, batchId):
+                self._stage.withdraw(fragments)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
         """On the driver, after a failure: leave nothing behind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING
 
 from lance_namespace import TableColumnNotFoundError
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
     )
 
 NAME = "lancespace"
-HIDDEN = (StructField("_rowid", LongType(), nullable=False), StructField("_rowaddr", LongType(), nullable=False))
+HIDDEN = {name: StructField(name, LongType(), nullable=False) for name in ("_rowid", "_rowaddr")}
 """Columns that every table has, for those who ask for them by the option ``columns``."""
 
 
 class LanceSource(DataSource):
     """Reads and writes the tables of a namespace; see docs/spark for its options."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._run = uuid.uuid4().hex
 
     @classmethod
     def name(cls) -> str:
@@ -34,12 +39,18 @@ class LanceSource(DataSource):
 
     def schema(self) -> StructType:
         """The table's columns, or those that the option ``columns`` names."""
+        import pyarrow as pa
+
         from lancespace_spark.types import spark_schema
 
         options = self._options()
-        whole = spark_schema(options.handle.open(options.version, options.get("branch")).schema)
+        stored = options.handle.open(options.version, options.get("branch")).schema
         wanted = options.get("columns")
-        return whole if wanted is None else _chosen(StructType([*whole.fields, *HIDDEN]), wanted, options)
+        if wanted is None:
+            return spark_schema(stored)
+        _check_known(wanted, stored.names, options)
+        chosen = spark_schema(pa.schema([stored.field(name) for name in wanted if name in stored.names]))
+        return StructType([HIDDEN[name] if name in HIDDEN else chosen[name] for name in wanted])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch read."""
@@ -63,7 +74,7 @@ class LanceSource(DataSource):
         """An exactly-once sink."""
         from lancespace_spark.sinks import TableStreamWriter
 
-        return TableStreamWriter(self._options(), schema, overwrite=overwrite)
+        return TableStreamWriter(self._options(), schema, run=self._run, overwrite=overwrite)
 
     def _options(self) -> SourceOptions:
         return parse(self.options)
@@ -74,11 +85,10 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(LanceSource)
 
 
-def _chosen(whole: StructType, wanted: list[str], options: SourceOptions) -> StructType:
-    unknown = [name for name in wanted if name not in whole.fieldNames()]
+def _check_known(wanted: list[str], known: list[str], options: SourceOptions) -> None:
+    unknown = [name for name in wanted if name not in known and name not in HIDDEN]
     if unknown:
         raise TableColumnNotFoundError(
             f"the table {options.handle.name!r} has no column {', '.join(map(repr, unknown))}; "
-            f"it has {', '.join(name for name in whole.fieldNames() if not name.startswith('_row'))}"
+            f"it has {', '.join(known)}"
         )
-    return StructType([whole[name] for name in wanted])

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 WITHOUT_ROWS = frozenset({"Rewrite", "CreateIndex", "UpdateConfig", "ReserveFragments", "BaseOperation"})
 """Transactions after which a table has the rows it had before: compaction, indexes, settings."""
 
+OF_COLUMNS = frozenset({"Merge", "Project"})
+"""Transactions that add or drop columns: rows that a stream has passed on, with the columns it knows, stay the same."""
+
 
 class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """First the table as it is, then what each version appends.
@@ -101,9 +104,10 @@ def _appended(options: SourceOptions, dataset: lance.LanceDataset, version: int)
     kind = type(transaction.operation).__name__ if transaction is not None else "unknown operation"
     if kind in WITHOUT_ROWS:
         return []
-    if kind == "Append":
-        before = {fragment.fragment_id for fragment in _at(dataset, version - 1).get_fragments()}
-        return [fragment for fragment in now.get_fragments() if fragment.fragment_id not in before]
+    before = {fragment.fragment_id for fragment in _at(dataset, version - 1).get_fragments()}
+    added = [fragment for fragment in now.get_fragments() if fragment.fragment_id not in before]
+    if kind == "Append" or (kind in OF_COLUMNS and not added):
+        return added
     if options.get("skip_changes"):
         return []
     raise UnsupportedOperationError(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 VECTOR_SIZE = "arrow.fixed-size-list.size"
 """Column metadata that says how long every array of a column is; Spark itself only has arrays of any length."""
 
+MOST_DIGITS = 38
+"""Of a decimal number in Spark."""
 _WIDER = {
     pa.uint8(): spark_types.ShortType(),
     pa.uint16(): spark_types.IntegerType(),
@@ -63,7 +65,7 @@ def _spark_field(field: pa.Field) -> spark_types.StructField:
     metadata = {VECTOR_SIZE: field.type.list_size} if pa.types.is_fixed_size_list(field.type) else {}
     try:
         return spark_types.StructField(field.name, _spark_type(field.type), field.nullable, metadata)
-    except PySparkException as error:
+    except (PySparkException, ValueError) as error:
         raise TableSchemaValidationError(
             f"the column {field.name!r} has the type {field.type}, which Spark does not have: "
             "leave it out with the option 'columns'"
@@ -73,6 +75,8 @@ def _spark_field(field: pa.Field) -> spark_types.StructField:
 def _spark_type(kind: pa.DataType) -> spark_types.DataType:
     if isinstance(kind, pa.BaseExtensionType) or pa.types.is_dictionary(kind):
         return _spark_type(kind.value_type if pa.types.is_dictionary(kind) else kind.storage_type)
+    if pa.types.is_decimal(kind) and kind.precision > MOST_DIGITS:
+        raise ValueError(f"Spark's decimals have {MOST_DIGITS} digits at most")
     if kind in _WIDER:
         return _WIDER[kind]
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):

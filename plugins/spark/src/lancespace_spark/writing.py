@@ -60,17 +60,14 @@ class TableWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: make all of it visible, in one version."""
-        fragments = self._stage.publish(results_of(messages))
-        written = True
-        with translated(f"write to table {self._options.handle.name!r}"):
+        about = f"write to table {self._options.handle.name!r}"
+        with self._stage.published(results_of(messages)) as fragments, translated(about):
             if self._options.get("batch") is not None:
                 stream = NumberedBatches(self._options.handle, self._schema, self._options.get("stream_id"))
-                written = stream.commit(fragments, self._options.get("batch"))
+                if not stream.commit(fragments, self._options.get("batch")):
+                    self._stage.withdraw(fragments)
             elif fragments or self._stage.mode != "append":
                 self._stage.commit(self._schema, fragments, self._read_version)
-        if not written:
-            self._stage.withdraw(fragments)
-        self._stage.discard(fragments)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - lost tasks tell nothing
         """On the driver, after a failure: leave nothing behind."""

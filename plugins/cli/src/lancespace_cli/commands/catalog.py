@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lancespace_cli.names import everything
+from lancespace_cli.options import DryRun, Name, Parent
 from lancespace_cli.parsing import parse_properties
-from lancespace_cli.state import state_of
+from lancespace_cli.state import State, state_of
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
     from lancespace import Namespace
 
-Name = Annotated[str, typer.Argument(help="The dotted name, e.g. sales.orders.")]
-Parent = Annotated[str, typer.Argument(help="The dotted name of a namespace; nothing means the root.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
+_SHOWN = 5
 
 
 def add(app: typer.Typer) -> None:
@@ -26,9 +26,15 @@ def add(app: typer.Typer) -> None:
 
 
 def ls(
-    context: typer.Context, namespace: Parent = "", *, long: Annotated[bool, typer.Option("--long", "-l")] = False
+    context: typer.Context,
+    namespace: Parent = "",
+    *,
+    long: Annotated[bool, typer.Option("--long", "-l", help="With what each is: a namespace or a table.")] = False,
 ) -> None:
-    """List the child namespaces (with a dot at the end) and the tables of a namespace."""
+    """List the namespaces (with a dot at the end) and tables in a namespace.
+
+    Example: lancespace ls sales
+    """
     state = state_of(context)
     ns = state.namespace
     names = [(f"{name}.", "namespace") for name in ns.namespaces(namespace)]
@@ -40,21 +46,25 @@ def ls(
 
 
 def tree(context: typer.Context, namespace: Parent = "") -> None:
-    """Show everything below a namespace."""
+    """Show everything below a namespace: drawn at a terminal, whole names into a pipe.
+
+    Example: lancespace tree | grep orders
+    """
     state = state_of(context)
     if state.output.as_json:
         state.output.json(_nested(state.namespace, namespace))
-        return
-    from rich.console import Console
-    from rich.tree import Tree
-
-    drawn = Tree(namespace or state.namespace.namespace_id())
-    _grow(drawn, state.namespace, namespace)
-    Console(highlight=False, soft_wrap=True).print(drawn, markup=False)
+    elif state.output.is_drawn:
+        state.output.draw(_drawn(state.namespace, namespace))
+    else:
+        found = everything(state.namespace, namespace)
+        state.output.lines(name if is_table else f"{name}." for name, is_table in found)
 
 
 def describe(context: typer.Context, name: Name) -> None:
-    """Tell everything about a table, or about a namespace."""
+    """Tell everything about a table, or about a namespace.
+
+    Example: lancespace describe sales.orders
+    """
     from lance_namespace import NamespaceNotFoundError, TableNotFoundError
 
     state = state_of(context)
@@ -66,7 +76,7 @@ def describe(context: typer.Context, name: Name) -> None:
         except NamespaceNotFoundError:
             raise error from None
         return
-    state.output.record(found.model_dump(by_alias=True, exclude_none=True, exclude={"storage_options"}))
+    _describe_table(state, found.model_dump(by_alias=True, exclude_none=True, exclude={"storage_options"}))
 
 
 def create(
@@ -74,11 +84,14 @@ def create(
     name: Name,
     *,
     properties: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A property of it.")
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A property of it; may be repeated.")
     ] = None,
-    exist_ok: Annotated[bool, typer.Option(help="No error if it exists.")] = False,
+    exist_ok: Annotated[bool, typer.Option("--exist-ok", help="No error if it exists.")] = False,
 ) -> None:
-    """Create a namespace; tables come with `import`, or with `op declare_table`."""
+    """Create a namespace; tables come with `import`, or with `op declare_table`.
+
+    Example: lancespace create sales --set owner=ada
+    """
     state = state_of(context)
     mode = "exist_ok" if exist_ok else "create"
     made = state.namespace.create_namespace(name, mode=mode, properties=parse_properties(properties or []))
@@ -89,25 +102,35 @@ def drop(
     context: typer.Context,
     name: Name,
     *,
-    cascade: Annotated[bool, typer.Option(help="Drop a namespace with all that is in it.")] = False,
+    cascade: Annotated[bool, typer.Option("--cascade", help="Drop a namespace with all that is in it.")] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Drop a table and its data, or a namespace."""
+    """Drop a table and its data, or a namespace. Asks first.
+
+    Example: lancespace drop sales --cascade --dry-run
+    """
     state = state_of(context)
     if state.namespace.table(name).exists():
-        return _drop_table(context, name, dry_run=dry_run)
-    inside = list(_all_tables(state.namespace, name)) if cascade else []
-    goes = f"the namespace {name}" + (f" and its {len(inside)} tables" if inside else "")
+        return _drop_table(state, name, dry_run=dry_run)
+    state.namespace.describe_namespace(name)
+    inside = [found for found, _ in everything(state.namespace, name)] if cascade else []
+    goes = f"the namespace {name}" + (f" and what is in it: {_few(inside)}" if inside else "")
     if dry_run:
-        state.namespace.describe_namespace(name)
         return state.output.done(f"Would drop {goes}.", would_drop=[name, *inside])
     state.confirm(f"Drop {goes}?")
     state.namespace.drop_namespace(name, behavior="cascade" if cascade else "restrict")
     return state.output.done(f"Dropped {goes}.", dropped=[name, *inside])
 
 
-def rename(context: typer.Context, name: Name, to: Annotated[str, typer.Argument(help="The new dotted name.")]) -> None:
-    """Give a table another name, also in another namespace; its data stays where it is."""
+def rename(
+    context: typer.Context,
+    name: Name,
+    to: Annotated[str, typer.Argument(metavar="TO", help="The new dotted name.")],
+) -> None:
+    """Give a table another name, also in another namespace; its data stays where it is.
+
+    Example: lancespace rename orders sales.orders
+    """
     from lancespace import identifiers
 
     state = state_of(context)
@@ -116,8 +139,7 @@ def rename(context: typer.Context, name: Name, to: Annotated[str, typer.Argument
     state.output.done(f"{name} is {to} now.", name=name, renamed_to=to)
 
 
-def _drop_table(context: typer.Context, name: str, *, dry_run: bool) -> None:
-    state = state_of(context)
+def _drop_table(state: State, name: str, *, dry_run: bool) -> None:
     if dry_run:
         return state.output.done(f"Would drop the table {name} and its data.", would_drop=[name])
     state.confirm(f"Drop the table {name} and its data?")
@@ -125,24 +147,46 @@ def _drop_table(context: typer.Context, name: str, *, dry_run: bool) -> None:
     return state.output.done(f"Dropped the table {name}.", dropped=[name])
 
 
-def _below(namespace: str, name: str) -> str:
-    return f"{namespace}.{name}" if namespace else name
+def _few(names: list[str]) -> str:
+    """The first names, and how many there are beside."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
-def _all_tables(ns: Namespace, namespace: str) -> list[str]:
-    found = [_below(namespace, table) for table in ns.tables(namespace)]
-    for child in ns.namespaces(namespace):
-        found += _all_tables(ns, _below(namespace, child))
-    return found
+def _describe_table(state: State, found: dict[str, Any]) -> None:
+    """A table's facts, and below them its columns; as JSON all in one."""
+    if state.output.as_json:
+        return state.output.json(found)
+    fields = found.pop("schema", {}).get("fields", [])
+    nested = [(name, value) for name, value in found.items() if isinstance(value, dict)]
+    flat = {name: value for name, value in found.items() if not isinstance(value, dict)}
+    state.output.record(flat | {f"{name}.{key}": value for name, inside in nested for key, value in inside.items()})
+    state.output.lines([""])
+    columns = [(one["name"], _type(one["type"]), "" if one.get("nullable", True) else "not null") for one in fields]
+    return state.output.table(("column", "type", "null"), columns)
+
+
+def _type(given: dict[str, Any]) -> str:
+    inside = ", ".join(f"{one['name']}: {_type(one['type'])}" for one in given.get("fields") or ())
+    length = f" x {given['length']}" if given.get("length") is not None else ""
+    return f"{given['type']}{f'<{inside}>' if inside else ''}{length}"
 
 
 def _nested(ns: Namespace, namespace: str) -> dict[str, object]:
-    children = {child: _nested(ns, _below(namespace, child)) for child in ns.namespaces(namespace)}
+    prefix = f"{namespace}." if namespace else ""
+    children = {child: _nested(ns, f"{prefix}{child}") for child in ns.namespaces(namespace)}
     return {"namespaces": children, "tables": list(ns.tables(namespace))}
 
 
-def _grow(drawn: Tree, ns: Namespace, namespace: str) -> None:
-    for child in ns.namespaces(namespace):
-        _grow(drawn.add(f"{child}."), ns, _below(namespace, child))
-    for table in ns.tables(namespace):
-        drawn.add(table)
+def _drawn(ns: Namespace, namespace: str) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    drawn = Tree(Text(namespace or ns.namespace_id()))
+    branches = {namespace: drawn}
+    for name, is_table in everything(ns, namespace):
+        parent, _, last = name.rpartition(".")
+        added = branches[parent].add(Text(last if is_table else f"{last}.", style="" if is_table else "bold"))
+        if not is_table:
+            branches[name] = added
+    return drawn

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lancespace.operations import OPERATIONS, Operation
+from lancespace_cli.completion import operations
 from lancespace_cli.state import state_of
+from lancespace_cli.values import to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,16 +25,24 @@ def add(app: typer.Typer) -> None:
 
 def op(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="The operation, e.g. describe_table; `list` names them all.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="OPERATION", help="e.g. describe_table; `list` names them all.", autocompletion=operations
+        ),
+    ],
     request: Annotated[
-        str, typer.Argument(help='The request, e.g. \'{"id": ["sales", "orders"]}\'; - reads it.')
+        str, typer.Argument(metavar="JSON", help='e.g. \'{"id": ["sales", "orders"]}\'; - reads standard input.')
     ] = "{}",
     *,
     data: Annotated[
         Path | None, typer.Option(help="An Arrow IPC file or stream, for operations that take rows.")
     ] = None,
 ) -> None:
-    """Call any operation of the Lance Namespace spec; the answer is printed as JSON."""
+    """Call any operation of the Lance Namespace spec; the answer is printed as JSON.
+
+    Example: lancespace op list_tables '{"id": ["sales"]}'
+    """
     state = state_of(context)
     if name == "list":
         return state.output.table(("operation", "request"), [(row.name, row.request) for row in OPERATIONS.values()])
@@ -85,4 +95,4 @@ def _print(context: typer.Context, answer: Any) -> None:
     elif isinstance(answer, str):
         output.lines([answer])
     else:
-        output.lines(json.dumps(row, default=str) for batch in answer for row in batch.to_pylist())
+        output.lines(to_json(row) for batch in answer for row in batch.to_pylist())

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from lance_namespace import ConcurrentModificationError
+from lance_namespace import ConcurrentModificationError, InternalError
 
 from lancespace.errors import translated
-from lancespace_dir.manifest import writer
+from lancespace_dir.manifest import plans
 from lancespace_dir.manifest.drafts import Draft
 from lancespace_dir.manifest.reader import ManifestReader
-from lancespace_dir.manifest.schema import DIRECTORY, Entry
+from lancespace_dir.manifest.schema import Entry
 from lancespace_dir.manifest.turns import Turns
-from lancespace_dir.manifest.upkeep import Upkeep
+from lancespace_dir.manifest.upkeep import KEEP_LOCALLY, KEEP_REMOTELY, Upkeep
 from lancespace_dir.manifest.writer import Conflict, ManifestWriter
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ _LONGEST_PAUSE = 0.25
 class _Request(Generic[Result]):
     """A mutation on its way through a commit."""
 
-    def __init__(self, mutation: Callable[[Draft], Result]) -> None:
+    def __init__(self, mutation: Callable[[Draft], Result], *, has_looked: bool) -> None:
         self.mutation = mutation
+        self.has_looked = has_looked
+        """Whether the operation that it is part of has seen what others committed."""
         self.result: Result | None = None
         self.error: BaseException | None = None
         self.is_done = False
@@ -58,15 +60,30 @@ class _Request(Generic[Result]):
         return self.result  # type: ignore[return-value]
 
 
+class _Operation(threading.local):
+    """The operation that a thread is at, if what it does is one operation."""
+
+    is_one = False
+    has_looked = False
+
+    @property
+    def needs_no_look(self) -> bool:
+        """Whether it has seen what others committed before it began."""
+        return self.is_one and self.has_looked
+
+
 class Manifest:
     """The manifest of one catalog; safe to use from many threads."""
 
     def __init__(self, storage: Storage, *, commit_retries: int, with_upkeep: bool = True) -> None:
         self._retries = commit_retries
+        self._is_local = storage.is_local
+        self._operation = _Operation()
         self._reader = ManifestReader(storage)
-        self._writer = ManifestWriter(storage, storage.uri(DIRECTORY))
+        self._writer = ManifestWriter(storage, self._reader.files)
         self._turns = Turns(storage, "commit")
-        self._upkeep = Upkeep(Turns(storage, "upkeep"), self._reader.open_latest) if with_upkeep else None
+        keep = KEEP_LOCALLY if storage.is_local else KEEP_REMOTELY
+        self._upkeep = Upkeep(Turns(storage, "upkeep"), self._reader.open_latest, keep) if with_upkeep else None
         self._state = threading.RLock()
         self._queue: list[_Request[Any]] = []
         self._queue_changed = threading.Condition()
@@ -76,8 +93,25 @@ class Manifest:
     def reading(self) -> Iterator[ManifestReader]:
         """The manifest with every commit that ended before this call; nobody changes it meanwhile."""
         with translated("read the catalog's manifest"), self._state:
-            self._reader.refresh()
+            if not self._operation.needs_no_look:
+                self._reader.refresh()
+                self._operation.has_looked = True
             yield self._reader
+
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Have all that this thread does here look but once for what others committed: it is one operation.
+
+        Where a look is a request, that saves some. Where it costs nothing, every step sees the latest.
+        """
+        if self._is_local or self._operation.is_one:
+            yield
+            return
+        self._operation.is_one, self._operation.has_looked = True, False
+        try:
+            yield
+        finally:
+            self._operation.is_one = False
 
     def get(self, object_id: str) -> Entry | None:
         """The entry, or None."""
@@ -90,45 +124,51 @@ class Manifest:
         Raises:
             ConcurrentModificationError: If others were faster too many times in a row.
         """
-        request = _Request(mutation)
+        request = _Request(mutation, has_looked=self._operation.needs_no_look)
         with self._queue_changed:
             self._queue.append(request)
             while self._has_leader and not request.is_done:
                 self._queue_changed.wait()
-            if request.is_done:
-                return request.outcome()
-            self._has_leader = True
-            batch, self._queue = self._queue, []
-        try:
+            is_leader = not request.is_done
+            if is_leader:
+                batch, self._queue, self._has_leader = self._queue, [], True
+        if is_leader:
             self._lead(batch)
-        finally:
-            with self._queue_changed:
-                self._has_leader = False
-                self._queue_changed.notify_all()
+        self._operation.has_looked = True
         return request.outcome()
 
     def close(self) -> None:
-        """Wait for upkeep that is under way."""
+        """End the turn, and wait for upkeep that is under way."""
+        self._turns.give_back()
         if self._upkeep is not None:
             self._upkeep.close()
 
     def _lead(self, batch: list[_Request[Any]]) -> None:
+        error: Exception | None = InternalError(
+            "The thread that committed this change together with its own was interrupted: look whether it has happened."
+        )
         try:
             with translated("change the catalog's manifest"):
                 self._commit(batch)
-        except Exception as error:  # noqa: BLE001 - every caller of the batch gets it
-            for request in batch:
-                request.error = error
+            error = None
+        except Exception as failure:  # noqa: BLE001 - every caller of the batch gets it
+            error = failure
         finally:
-            for request in batch:
-                request.is_done = True
+            with self._queue_changed:
+                for request in batch:
+                    request.error = error or request.error
+                    request.is_done = True
+                self._has_leader = False
+                self._queue_changed.notify_all()
 
     def _commit(self, batch: list[_Request[Any]]) -> None:
         pause = _FIRST_PAUSE
+        has_looked = all(request.has_looked for request in batch)
         for _ in range(self._retries + 1):
             with self._turns.mine():
-                if self._try(batch):
+                if self._try(batch, has_looked=has_looked):
                     return
+            has_looked = False
             time.sleep(random.uniform(0, pause))  # noqa: S311 - jitter, not a secret
             pause = min(2 * pause, _LONGEST_PAUSE)
         raise ConcurrentModificationError(
@@ -136,25 +176,28 @@ class Manifest:
             "retry, or raise the property 'commit_retries'."
         )
 
-    def _try(self, batch: list[_Request[Any]]) -> bool:
+    def _try(self, batch: list[_Request[Any]], *, has_looked: bool) -> bool:
         """One attempt; False if somebody else committed meanwhile."""
         with self._state:
-            self._reader.refresh()
+            if not has_looked:
+                self._reader.refresh()
             draft = Draft(self._reader)
             for request in batch:
                 request.run(draft)
             if not draft.changes:
                 return True
-            made = writer.plan(self._reader, draft)
+            made = plans.plan(self._reader, draft)
         try:
             written = self._writer.write(made)
             with self._state:
                 self._reader.expect([segment for _, segment in written])
-            dataset = self._writer.publish(made, [fragment for fragment, _ in written])
+                if not self._reader.is_recent():  # This process was stopped for a while.
+                    return False
+            published = self._writer.publish(made, [fragment for fragment, _ in written])
         except Conflict:
             return False
         with self._state:
-            self._reader.adopt(dataset)
+            self._reader.adopt(published)
         if self._upkeep is not None:
-            self._upkeep.consider(dataset.version)
+            self._upkeep.consider(published.version)
         return True

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from lancespace.identifiers import DELIMITER
 from lancespace_dir.manifest.index import parent_of
 from lancespace_dir.manifest.schema import Entry
 
@@ -71,6 +72,20 @@ class Draft:
             is_new = entry is not None and index.place(object_id) is None
             if is_new and entry is not None and entry.object_type in object_types and parent_of(object_id) == parent:
                 yield entry
+
+    def child_names(self, parent: str, object_type: str) -> set[str]:
+        """The names right below ``parent``; no entry is read, since there may be many."""
+        names = set(self._reader.load().children(parent, object_type))
+        for object_id, entry in self.changes.items():
+            if parent_of(object_id) == parent:
+                is_one = entry is not None and entry.object_type == object_type
+                (names.add if is_one else names.discard)(object_id.rpartition(DELIMITER)[2])
+        return names
+
+    def derived(self) -> Iterator[Entry]:
+        """The entries with base objects."""
+        yield from (entry for entry in self._reader.derived() if entry.object_id not in self.changes)
+        yield from (entry for entry in self.changes.values() if entry is not None and entry.base_objects)
 
     def descendants(self, parent: str, *object_types: str) -> Iterator[Entry]:
         """All entries below ``parent``, deepest first."""

@@ -77,6 +77,14 @@ class Index:
         """Identifiers of one type, sorted: so many, from after one on."""
         return self._slice((_EVERYWHERE, object_type), after, count)
 
+    def derived(self) -> Iterator[Entry]:
+        """The entries with base objects."""
+        for number, segment in self._segments.items():
+            for row in segment.derived():
+                entry = segment.entry(row)
+                if self._places.get(entry.object_id) == (number << _ROW_BITS) + row:
+                    yield entry
+
     def add(self, segment: Segment) -> None:
         """Take the rows of a segment in; an entry that was elsewhere is now here."""
         number, self._next_number = self._next_number, self._next_number + 1

@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import lance
 import numpy as np
+from lance_namespace import TableNotFoundError
 
+from lancespace.errors import translate
 from lancespace_dir.manifest import segments
+from lancespace_dir.manifest.fragments import Fragment
 from lancespace_dir.manifest.index import Index
 from lancespace_dir.manifest.schema import DIRECTORY, Entry, check_flags
 from lancespace_dir.manifest.segments import Segment
+from lancespace_dir.manifest.snapshots import Snapshot
+from lancespace_dir.manifest.upkeep import KEEP_LOCALLY, KEEP_REMOTELY
+from lancespace_dir.manifest.versions import VersionFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lancespace.storage import Storage
 
-_MAX_VERSION = 2**64 - 1
-_RECENT_SECONDS = 3.0
-"""How long the look for the next file may be trusted. Old versions are deleted only much later (:mod:`.upkeep`), so
-that a reader who looked recently cannot miss a version because its file is gone already."""
 _COLD_LOOKUPS = 3
 """So many single entries are looked up in the table before everything is loaded."""
-_NEAR_VERSIONS = 10
-"""How many versions on the latest one is looked for file by file."""
 _SMALL_TABLE = 5_000
 """A manifest of at most so many rows is loaded at once: that is as fast as looking one entry up."""
 
@@ -42,40 +41,62 @@ class ManifestReader:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._uri = storage.uri(DIRECTORY)
-        self._versions = f"{storage.path()}/{DIRECTORY}/_versions"
-        self.dataset: Any = None
-        """The table as it was last seen, or None while there is none."""
+        self.files = VersionFiles(storage)
         self.version = 0
-        """The version last seen; 0 while there is none."""
+        """The version last seen; 0 while there is no table."""
+        self.metadata: Mapping[str, str] = {}
+        """The table's metadata map, where the root namespace's properties are."""
+        self.fragments: Mapping[str, Fragment] = {}
+        """The fragments by data file, in the order of their numbers."""
         self.index: Index | None = None
         """Everything in memory, or None while only single entries were looked up."""
+        self._handle: Any = None
+        self._snapshot: Snapshot | None = None
         self._seen_at = 0.0
+        # Old versions are deleted only much later than this, so that a reader who looked recently cannot miss a
+        # version because its file is gone already.
+        self._trusted = (KEEP_LOCALLY if storage.is_local else KEEP_REMOTELY).total_seconds() / 3
+        self._was_there = False
         self._cold_lookups = 0
-        self._fragments: dict[str, Any] = {}
         self._fresh: dict[str, Segment] = {}
-        self._this_file = self._next_file = ""
 
     @property
-    def metadata(self) -> Mapping[str, str]:
-        """The table's metadata map, where the root namespace's properties are."""
-        return {} if self.dataset is None else dict(self.dataset.metadata)
+    def handle(self) -> Any:
+        """The table at any version, or None while there is none: for what is the same in all of them."""
+        return self._handle
 
     @property
-    def fragments(self) -> Mapping[str, Any]:
-        """The fragments' metadata by data file, in the order of their numbers."""
-        return self._fragments
+    def dataset(self) -> Any:
+        """The table at the version last seen, or None while there is none."""
+        if self._handle is not None and self._handle.version != self.version:
+            self._handle = self._handle.checkout_version(self.version)
+        return self._handle
+
+    def snapshot(self) -> Snapshot | None:
+        """The file of the version last seen, or None if there is none or it is gone."""
+        if self._snapshot is None and self.version and self.files.is_known:
+            data = self.files.read(self.version)
+            self._snapshot = None if data is None else Snapshot(data)
+        return self._snapshot
+
+    def is_recent(self) -> bool:
+        """Whether the version after the one last seen cannot have come and gone since."""
+        return time.monotonic() - self._seen_at <= self._trusted
 
     def refresh(self) -> None:
         """See every commit that ended before this call."""
-        if self.dataset is None:
+        now = time.monotonic()
+        if self._handle is None:
             self._open()
-        elif not self._is_latest():
-            self._take_in(self._newest())
-        self._seen_at = time.monotonic()
+        elif not self._is_there() or not (self.is_recent() or self._is_latest()):
+            self._begin(self.open_latest())
+        elif self.files.exists(self.version + 1):
+            self._catch_up()
+        self._seen_at = now
 
     def get(self, object_id: str) -> Entry | None:
         """The entry, or None."""
-        if self.index is None and self.dataset is not None and self._worth_loading():
+        if self.index is None and self._handle is not None and self._worth_loading():
             self.load()
         if self.index is not None:
             return self.index.get(object_id)
@@ -90,16 +111,24 @@ class ManifestReader:
                 self.index.add(segments.read(fragment))
         return self.index
 
+    def derived(self) -> list[Entry]:
+        """The entries with base objects: views, which are made from those."""
+        if self.index is not None or self.dataset is None or self._worth_loading():
+            return list(self.load().derived())
+        rows = self.dataset.scanner(filter="base_objects IS NOT NULL").to_table()
+        found = segments.whole("", rows)
+        return [found.entry(row) for row in range(rows.num_rows)]
+
     def look_up(self, object_ids: list[str]) -> list[Segment]:
         """Entries by identifier straight from the table, through its index if it has one: a segment of one row each."""
-        if self.dataset is None:
+        if self._handle is None:
             return []
         self._cold_lookups += 1
         quoted = ", ".join("'" + object_id.replace("'", "''") + "'" for object_id in object_ids)
         rows = self.dataset.scanner(
             filter=f"object_id IN ({quoted})", limit=len(object_ids), with_row_address=True
         ).to_table()
-        numbers = {fragment.id: path for path, fragment in self._fragments.items()}
+        numbers = {fragment.id: path for path, fragment in self.fragments.items()}
         found = []
         for position, address in enumerate(rows.column("_rowaddr").to_pylist()):
             row = rows.slice(position, 1).drop_columns(["_rowaddr"])
@@ -116,8 +145,11 @@ class ManifestReader:
     def rows_of(self, path: str) -> pa.Table:
         """The live rows of a data file."""
         if self.index is None:
-            return segments.read(self.dataset.get_fragment(self._fragments[path].id)).rows
-        return self.index.segment(path).rows.take(np.array(self.index.live_rows(path), dtype=np.int64))
+            return segments.read(self._fragment(path)).rows
+        rows = self.index.segment(path).rows
+        if self.fragments[path].deleted_rows == 0:
+            return rows
+        return rows.take(np.array(self.index.live_rows(path), dtype=np.int64))
 
     def expect(self, written: list[Segment]) -> None:
         """Files that are about to be committed: when they show up, their rows are known already."""
@@ -127,61 +159,91 @@ class ManifestReader:
         """The table at its latest version, as a handle of its own."""
         return lance.dataset(self._uri, storage_options=self._storage.options)
 
-    def adopt(self, dataset: Any) -> None:
-        """Take in the version that our own commit made."""
-        if dataset.version > self.version:
-            self._take_in(dataset)
+    def adopt(self, made: Snapshot | Any) -> None:
+        """Take in the version that our own commit made: its file, or the table."""
+        if made.version > self.version:
+            (self._follow if isinstance(made, Snapshot) else self._begin)(made)
 
     def _open(self) -> None:
-        if not self._storage.exists(self._versions):
+        if self._storage.is_local and not self._storage.exists(self.files.path):
             return
-        self._take_in(self.open_latest())
+        try:
+            self._begin(self.open_latest())
+        except Exception as error:
+            if not isinstance(translate(error, about="open the catalog's manifest"), TableNotFoundError):
+                raise
+
+    def _is_there(self) -> bool:
+        """Whether the version last seen is where it is looked for.
+
+        A local directory may have been put in the place of another. In an object store, one look makes sure that the
+        files are named as expected.
+        """
+        if self._storage.is_local or not self._was_there:
+            self._was_there = self.files.exists(self.version)
+        return self._was_there
 
     def _is_latest(self) -> bool:
-        if time.monotonic() - self._seen_at > _RECENT_SECONDS:
-            return bool(self.dataset.latest_version == self.version)
-        exists = self._storage.exists
-        return exists(self._this_file) and not exists(self._next_file)
+        return bool(self._handle.latest_version == self.version)
 
-    def _file_of(self, version: int) -> str:
-        return f"{self._versions}/{_MAX_VERSION - version:020d}.manifest"
+    def _catch_up(self) -> None:
+        """Take in the latest version: locally from its file, unless columns changed, and otherwise from the table."""
+        old = self.snapshot() if self._storage.is_local else None
+        data = None if old is None else self.files.read(self._newest())
+        new = None if data is None else Snapshot(data)
+        if old is None or new is None or new.schema != old.schema:
+            self._begin(self.open_latest())
+        else:
+            self._follow(new)
 
-    def _newest(self) -> Any:
-        """The latest version: a few steps on, if it is that near, and otherwise by listing."""
-        exists = self._storage.exists
-        near = takewhile(exists, (self._file_of(self.version + step) for step in range(1, _NEAR_VERSIONS)))
-        steps = sum(1 for _ in near)
-        if 0 < steps < _NEAR_VERSIONS - 1:
-            return self.dataset.checkout_version(self.version + steps)
-        return self.open_latest()
+    def _newest(self) -> int:
+        """The number of the latest version, in steps that double and then halve."""
+        newest, step = self.version, 1
+        while self.files.exists(newest + step):
+            newest, step = newest + step, 2 * step
+        while step > 1:
+            step //= 2
+            newest += step * self.files.exists(newest + step)
+        return newest
 
-    def _take_in(self, dataset: Any) -> None:
+    def _begin(self, dataset: Any) -> None:
+        """Take in the table as it is now, whatever it was before."""
         check_flags(dataset.metadata, writing=False)
-        if self.dataset is not None and dataset.schema != self.dataset.schema:
+        if self._handle is not None and dataset.schema != self._handle.schema:
             self.index = None
-        fragments = {segments.path_of(f.metadata): f for f in dataset.get_fragments()}
-        if self.index is not None:
-            self._update(self.index, fragments)
-        self._fragments = {path: fragment.metadata for path, fragment in fragments.items()}
-        self.dataset = dataset
-        self.version = int(dataset.version)
-        self._this_file, self._next_file = self._file_of(self.version), self._file_of(self.version + 1)
+        self._handle, self._snapshot = dataset, None
+        fragments = map(Fragment.of, (fragment.metadata for fragment in dataset.get_fragments()))
+        self._take_in(int(dataset.version), {fragment.path: fragment for fragment in fragments}, dataset.metadata)
 
-    def _update(self, index: Index, fragments: Mapping[str, Any]) -> None:
+    def _follow(self, snapshot: Snapshot) -> None:
+        """Take in a later version with the same columns."""
+        check_flags(snapshot.metadata, writing=False)
+        self._snapshot = snapshot
+        self._take_in(snapshot.version, snapshot.fragments, snapshot.metadata)
+
+    def _take_in(self, version: int, fragments: Mapping[str, Fragment], metadata: Mapping[str, str]) -> None:
+        before, self.fragments = self.fragments, fragments
+        self.version, self.metadata = version, dict(metadata)
+        if self.index is not None:
+            try:
+                self._update(self.index, before)
+            except BaseException:
+                self.index = None  # Half of it is taken in; the next need loads it anew.
+                raise
+
+    def _update(self, index: Index, before: Mapping[str, Fragment]) -> None:
         """Read what is new, forget what is gone; rows that only moved stay known throughout."""
-        for path in fragments.keys() - index.paths():
-            index.add(self._fresh.get(path) or segments.read(fragments[path]))
-        for path in index.paths() - fragments.keys():
+        for path in self.fragments.keys() - index.paths():
+            index.add(self._fresh.get(path) or segments.read(self._fragment(path)))
+        for path in index.paths() - self.fragments.keys():
             index.discard(path)
-        for path, old in self._fragments.items():
-            if path in fragments and _deletions(fragments[path].metadata) != _deletions(old):
-                index.keep_only(path, segments.live_offsets(fragments[path]))
+        for path, old in before.items():
+            if path in self.fragments and self.fragments[path].deleted_rows != old.deleted_rows:
+                index.keep_only(path, segments.live_offsets(self._fragment(path)))
+
+    def _fragment(self, path: str) -> Any:
+        return self.dataset.get_fragment(self.fragments[path].id)
 
     def _worth_loading(self) -> bool:
-        small = sum(fragment.physical_rows for fragment in self._fragments.values()) <= _SMALL_TABLE
+        small = sum(fragment.physical_rows for fragment in self.fragments.values()) <= _SMALL_TABLE
         return small or self._cold_lookups >= _COLD_LOOKUPS
-
-
-def _deletions(metadata: Any) -> int:
-    """How many rows of a fragment are deleted; deletions are never taken back, so the number tells all."""
-    return 0 if metadata.deletion_file is None else int(metadata.deletion_file.num_deleted_rows)

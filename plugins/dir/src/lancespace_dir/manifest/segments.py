@@ -41,6 +41,11 @@ class Segment:
         object_type: str = self._columns[1][row].as_py()
         return object_type
 
+    def derived(self) -> list[int]:
+        """The rows that have base objects; mostly there are none, and that is known at once."""
+        bases = self._columns[_COLUMNS.index("base_objects")]
+        return [] if bases.null_count == len(bases) else np.flatnonzero(bases.is_valid()).tolist()
+
     def pairs(self) -> Iterator[tuple[str, str]]:
         """The identifier and type of every row."""
         return zip(self.ids(), self.rows.column("object_type").to_pylist(), strict=True)

@@ -2,20 +2,22 @@
 
 Commits exclude each other anyway; without a queue, the losers of a race have worked for nothing. And because the first
 commit of a turn has to take in what others did, a turn lasts for as long as more commits keep coming, within limits
-that keep it fair. The queue is a lock file in the system's temporary directory, nothing in the catalog; where there
-is none, that costs only speed.
+that keep it fair. The queue is a pair of lock files in the system's temporary directory, nothing in the catalog. It is
+there for speed alone: where there are no such files, or a turn does not end, commits race.
 """
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import hashlib
 import os
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -28,12 +30,17 @@ MOST_COMMITS = 20
 """Commits after which it ends."""
 IDLE = 0.002
 """Seconds that a turn waits for another commit."""
+PATIENCE = 10.0
+"""Seconds after which a commit no longer waits for its turn: somebody was stopped in the middle of one."""
+KEEPER_STAYS = 5.0
+"""Seconds after which the thread that waits and keeps is gone, if no turn was wanted."""
 
 
 class Turns:
     """The queue of one catalog; for catalogs that are not on this machine there is none.
 
-    Not for several threads at once: the leader of a process's commits takes its turns.
+    Not for several threads at once: the leader of a process's commits takes its turns. A thread of its own waits in
+    the queue and keeps the turn, so that the leader's wait can end, and so that a turn ends which nobody goes on with.
     """
 
     def __init__(self, storage: Storage, purpose: str) -> None:
@@ -41,13 +48,16 @@ class Turns:
         if storage.is_local:
             digest = hashlib.sha256(storage.location.encode()).hexdigest()[:24]
             self._path = Path(tempfile.gettempdir()) / f"lancespace-{os.getuid()}-{digest}-{purpose}.lock"
-        self._file: IO[bytes] | None = None
-        self._since = 0.0
+        self._state = threading.Condition()
+        self._keeper: threading.Thread | None = None
+        self._turn: IO[bytes] | None = None
+        self._is_waiting = False
+        self._waits_since = 0.0
+        self._began = 0.0
         self._commits = 0
         self._is_used = False
         self._rests_since = 0.0
-        self._watcher: threading.Thread | None = None
-        self._state = threading.Condition()
+        _all.add(self)
 
     @contextmanager
     def mine(self) -> Iterator[None]:
@@ -55,8 +65,8 @@ class Turns:
         if self._path is None:
             yield
             return
-        self._take(self._path)
         try:
+            self._take(self._path)
             yield
         finally:
             self._rest()
@@ -64,61 +74,97 @@ class Turns:
     @contextmanager
     def if_free(self) -> Iterator[bool]:
         """True, and our turn, if it is nobody else's."""
-        if self._path is None:
-            yield True
-            return
-        file = _open(self._path)
-        if file is None:
-            yield True
-            return
-        with file:
+        file = None if self._path is None else _open(self._path)
+        with file or nullcontext():
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if file is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield False
             else:
                 yield True
 
+    def give_back(self) -> None:
+        """End a turn that is not in use, at once: a process that ends may take its time."""
+        with self._state:
+            if not self._is_used:
+                self._end()
+
     def _take(self, path: Path) -> None:
         with self._state:
             self._is_used = True
-            if self._file is not None:
+            if self._turn is not None:
                 return
-        file = _open(path)
-        if file is None:
-            return
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with self._state:
-            self._file, self._since, self._commits = file, time.monotonic(), 0
-            if self._watcher is None:
-                self._watcher = threading.Thread(target=self._watch, name="lancespace-turns", daemon=True)
-                self._watcher.start()
-            self._state.notify()
+            if not self._is_waiting:
+                self._ask(path)
+            patience = self._waits_since + PATIENCE - time.monotonic()
+            self._state.wait_for(lambda: not self._is_waiting, max(0.0, patience))
+
+    def _ask(self, path: Path) -> None:
+        self._is_waiting, self._waits_since = True, time.monotonic()
+        if self._keeper is None or not self._keeper.is_alive():
+            self._keeper = threading.Thread(target=self._keep, args=(path,), name="lancespace-turns", daemon=True)
+            self._keeper.start()
+        self._state.notify_all()
 
     def _rest(self) -> None:
         with self._state:
             self._is_used, self._rests_since = False, time.monotonic()
             self._commits += 1
-            if self._commits >= MOST_COMMITS or self._rests_since - self._since >= LONGEST_TURN:
+            if self._commits >= MOST_COMMITS or self._rests_since - self._began >= LONGEST_TURN:
                 self._end()
 
-    def _watch(self) -> None:
-        """End turns that nobody goes on with."""
-        with self._state:
-            while True:
-                self._state.wait(None if self._file is None else IDLE)
-                if not self._is_used and time.monotonic() - self._rests_since >= IDLE:
-                    self._end()
+    def _keep(self, path: Path) -> None:
+        """Wait for turns that are wanted, and keep each until nobody goes on with it."""
+        while True:
+            with self._state:
+                if not self._state.wait_for(lambda: self._is_waiting, KEEPER_STAYS):
+                    self._keeper = None
+                    return
+            turn = _wait_in_queue(path)
+            with self._state:
+                self._turn, self._is_waiting = turn, False
+                self._began, self._commits = time.monotonic(), 0
+                self._state.notify_all()
+                while self._turn is not None and not self._is_idle():
+                    self._state.wait(IDLE)
+                self._end()
+
+    def _is_idle(self) -> bool:
+        return not self._is_used and time.monotonic() - self._rests_since >= IDLE
 
     def _end(self) -> None:
-        if self._file is not None:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
-            self._file.close()
-            self._file = None
+        if self._turn is not None:
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
+            self._turn.close()
+            self._turn = None
+
+
+_all: weakref.WeakSet[Turns] = weakref.WeakSet()
+
+
+@atexit.register
+def _give_all_back() -> None:
+    for turns in list(_all):
+        turns.give_back()
+
+
+def _wait_in_queue(path: Path) -> IO[bytes] | None:
+    """The locked file, or None where none can be made.
+
+    A lock that is released goes to whoever is quickest, which is often the one who released it. So there is a second
+    one: who has it is the next in the queue, and can be overtaken by nobody.
+    """
+    queue, turn = _open(path.with_suffix(".queue")), _open(path)
+    if queue is None or turn is None:
+        return None
+    with queue:
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        fcntl.flock(turn, fcntl.LOCK_EX)
+    return turn
 
 
 def _open(path: Path) -> IO[bytes] | None:
-    """The lock file, or None where none can be made: then commits race, which is slower and as safe."""
     try:
         return path.open("ab")
     except OSError:

@@ -17,7 +17,7 @@ import lance
 import pyarrow as pa
 
 from lancespace_dir.manifest import segments
-from lancespace_dir.manifest.writer import TIP_ROWS, tip_of
+from lancespace_dir.manifest.plans import TIP_ROWS, tip_of
 
 if TYPE_CHECKING:
     from lancespace_dir.manifest.turns import Turns
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 EVERY_VERSIONS = 64
 """Whoever commits a version that is a multiple of this does a round."""
-CLEAN_EVERY_ROUNDS = 8
+CLEAN_EVERY_ROUNDS = 32
 """Old versions are deleted in one of so many rounds: finding out what they alone need reads them all."""
 MERGE_WIDTH = 16
 """So many fragments of one size class become one of the next."""
@@ -34,16 +34,19 @@ LARGEST_MERGED = 16 * 16 * TIP_ROWS
 """Fragments with this many rows are left alone: rewriting them would cost more than it saves."""
 INDEX_FROM_ROWS = 50_000
 """So many rows that no index covers are worth bringing it up to date; a scan of fewer is as fast."""
-KEEP_VERSIONS = timedelta(seconds=10)
-"""Older versions are deleted: every commit lists them. A reader trusts what it saw for less (:mod:`.reader`)."""
+KEEP_LOCALLY = timedelta(seconds=10)
+"""Older versions are deleted. A reader trusts what it saw for less (:mod:`.reader`)."""
+KEEP_REMOTELY = timedelta(hours=1)
+"""The same in object stores, where a listing costs more than a look for the next version, and old files cost little."""
 
 
 class Upkeep:
     """The rounds of one catalog."""
 
-    def __init__(self, turns: Turns, latest: Callable[[], Any]) -> None:
+    def __init__(self, turns: Turns, latest: Callable[[], Any], keep: timedelta) -> None:
         self._turns = turns
         self._latest = latest
+        self._keep = keep
         self._thread: threading.Thread | None = None
 
     def consider(self, version: int) -> None:
@@ -64,7 +67,7 @@ class Upkeep:
             dataset = merged
         update_index(dataset)
         if version % (EVERY_VERSIONS * CLEAN_EVERY_ROUNDS) == 0:
-            self._latest().cleanup_old_versions(KEEP_VERSIONS, error_if_tagged_old_versions=False)
+            self._latest().cleanup_old_versions(self._keep, error_if_tagged_old_versions=False)
 
     def _round(self, version: int) -> None:
         with self._turns.if_free() as is_free:
@@ -88,8 +91,14 @@ def merge(dataset: Any) -> Any | None:
 
 
 def _group(fragments: Mapping[str, Any]) -> list[int]:
-    """The numbers of fragments to merge: one size class that has become too many, never the tip."""
+    """The numbers of fragments to merge: one size class that has become too many, never the tip.
+
+    Without a tip there is nothing that a commit and a merge beside it would both leave in place for the next commit to
+    touch, so the merge waits for one (:mod:`.plans`).
+    """
     tip = tip_of(fragments)
+    if tip is None:
+        return []
     classes: dict[int, list[Any]] = {}
     for path, fragment in fragments.items():
         live = fragment.num_rows

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 _TRIES = 10
 
+_PATIENCE = {"connect_timeout": 5, "read_timeout": 30}
+"""In seconds; as pylance has it."""
+
+_ROUNDS = 2
+"""How often s3fs lets botocore, which tries again by itself, do so: a body that breaks off needs a second round."""
+
 
 class S3Storage:
     """Amazon S3 and the stores that speak its protocol.
@@ -48,11 +54,13 @@ class S3Storage:
         from s3fs import S3FileSystem
 
         arguments = OPTIONS.for_fsspec(options)
-        config: dict[str, Any] = arguments.setdefault("config_kwargs", {})
+        config: dict[str, Any] = {**_PATIENCE, **arguments.pop("config_kwargs", {})}
         config.setdefault("retries", {})["mode"] = "standard"
         if config.get("s3", {}).get("addressing_style") == "virtual" and "endpoint_url" in arguments:
             arguments["endpoint_url"] = _without_bucket(arguments["endpoint_url"], location)
-        return S3FileSystem(use_listings_cache=False, **arguments)
+        filesystem = S3FileSystem(use_listings_cache=False, config_kwargs=config, **arguments)
+        filesystem.retries = _ROUNDS
+        return filesystem
 
     @hookimpl
     def put_if_absent(self, filesystem: AbstractFileSystem, path: str, data: bytes) -> bool:

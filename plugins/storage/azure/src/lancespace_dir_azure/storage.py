@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
 
 from lancespace.hookspecs import hookimpl
+from lancespace_dir_azure import vending
 from lancespace_dir_azure.accounts import account_in, make_connection_string
 from lancespace_dir_azure.options import OPTIONS
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsspec import AbstractFileSystem
+
+    from lancespace.properties import Property
+    from lancespace.storage import Credentials
 
 
 class AzureStorage:
@@ -49,7 +53,7 @@ class AzureStorage:
             arguments |= _connection(account, endpoint, settings.get("account_key"), settings.get("sas_token"))
         elif endpoint and endpoint.startswith("http://"):
             raise InvalidInputError("Azure storage: a token is only sent over HTTPS: begin 'endpoint' with https://.")
-        return AzureBlobFileSystem(use_listings_cache=False, **arguments)
+        return _impatient(AzureBlobFileSystem(use_listings_cache=False, **arguments))
 
     @hookimpl
     def put_if_absent(self, filesystem: AbstractFileSystem, path: str, data: bytes) -> bool:
@@ -59,6 +63,34 @@ class AzureStorage:
         except FileExistsError:
             return False
         return True
+
+    @hookimpl
+    def delete_tree(self, filesystem: AbstractFileSystem, path: str, last: str | None) -> bool:
+        """Delete in Azure's batches."""
+        from lancespace_dir_azure import trees
+
+        trees.delete_tree(filesystem, path, last)
+        return True
+
+    @hookimpl
+    def vendor_properties(self) -> tuple[Property, ...]:
+        """Credentials are vended as signatures."""
+        return vending.PROPERTIES
+
+    @hookimpl
+    def vend_credentials(
+        self, location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
+    ) -> Credentials:
+        """Sign for what is below a location."""
+        lance = self.storage_options(location=location, options=options)
+        return vending.sign(location, options, permission, settings, lance)
+
+
+def _impatient(filesystem: AbstractFileSystem) -> AbstractFileSystem:
+    """Try again after 3, 5 and 9 seconds or so; Azure's own measure is over a minute, and adlfs passes on no other."""
+    policy = filesystem.service_client._config.retry_policy  # noqa: SLF001 - there is no other way to it
+    policy.initial_backoff, policy.increment_base, policy.random_jitter_range = 1, 2, 1
+    return filesystem
 
 
 def _connection(account: str, endpoint: str | None, key: str | None = None, sas: str | None = None) -> dict[str, str]:

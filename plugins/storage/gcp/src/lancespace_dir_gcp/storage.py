@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lancespace.hookspecs import hookimpl
+from lancespace_dir_gcp import vending
 from lancespace_dir_gcp.options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsspec import AbstractFileSystem
+
+    from lancespace.properties import Property
+    from lancespace.storage import Credentials
+
+_PATIENCE = 30
+"""Seconds that pylance waits for an answer; gcsfs would wait for ever."""
 
 
 class GcsStorage:
@@ -41,7 +48,7 @@ class GcsStorage:
         os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
         from gcsfs.core import GCSFileSystem
 
-        arguments = {"token": "google_default", **OPTIONS.for_fsspec(options)}
+        arguments = {"token": "google_default", "requests_timeout": _PATIENCE, **OPTIONS.for_fsspec(options)}
         session = {"trust_env": True, **arguments.pop("session_kwargs", {})}  # Proxies of the environment, as pylance.
         return GCSFileSystem(use_listings_cache=False, session_kwargs=session, **arguments)
 
@@ -53,3 +60,23 @@ class GcsStorage:
         except FileExistsError:
             return False
         return True
+
+    @hookimpl
+    def delete_tree(self, filesystem: AbstractFileSystem, path: str, last: str | None) -> bool:
+        """Delete in Google's batches."""
+        from lancespace_dir_gcp import trees
+
+        trees.delete_tree(filesystem, path, last)
+        return True
+
+    @hookimpl
+    def vendor_properties(self) -> tuple[Property, ...]:
+        """Credentials are vended as downscoped tokens."""
+        return vending.PROPERTIES
+
+    @hookimpl
+    def vend_credentials(
+        self, location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
+    ) -> Credentials:
+        """Exchange a token for one that opens what is below a location."""
+        return vending.downscope(location, options, permission, settings, self.storage_options(options=options))

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import random
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import oss2  # type: ignore[import-untyped]
+import requests
 from ossfs import OSSFileSystem
 from ossfs.exceptions import translate_oss_error
+
+from lancespace.storage.trees import delete_in_batches
+
+_PATIENCE = 30
+"""Seconds to wait for a connection, and for each part of an answer."""
+
+_PAUSES = (0.2, 0.4, 0.8, 1.6)
+"""Seconds to wait at most before each further try."""
+
+_BATCH = 1000
+"""As many objects OSS lists or deletes in one request."""
 
 
 class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
@@ -44,6 +60,46 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
             raise
         return True
 
+    def delete_tree(self, path: str, last: str | None) -> None:
+        """Delete the objects below a path, and one at the path itself; the one that is to go last goes last.
+
+        ossfs would list all of them first, directory by directory, and take the path for a pattern.
+        """
+        bucket, key = self.split_path(path.rstrip("/"))
+        delete_in_batches(
+            self._keys(bucket, key),
+            _BATCH,
+            lambda keys: self._delete(bucket, keys),
+            last=last and self.split_path(last)[1],
+        )
+
+    def _keys(self, bucket: str, key: str) -> Iterator[str]:
+        if key:
+            yield key
+        asked = {"prefix": f"{key}/" if key else "", "max_keys": _BATCH, "continuation_token": ""}
+        while True:
+            page = self._call_oss("list_objects_v2", bucket=bucket, **asked)
+            yield from (entry.key for entry in page.object_list)
+            if not page.is_truncated:
+                return
+            asked["continuation_token"] = page.next_continuation_token
+
+    def _delete(self, bucket: str, keys: list[str]) -> None:
+        deleted = self._call_oss("batch_delete_objects", keys, bucket=bucket).deleted_keys
+        for refused in set(keys) - set(deleted):
+            raise OSError(errno.EIO, "OSS did not delete it", f"{bucket}/{refused}")
+
+    def _call_oss(self, method_name: str, *args: Any, **kwargs: Any) -> Any:
+        """Ask the store; what may pass is tried again, after a random pause. ossfs gives up early, and never pauses."""
+        for longest in _PAUSES:
+            try:
+                return super()._call_oss(method_name, *args, retry=1, **kwargs)
+            except OSError as error:
+                if not (_may_pass(error) or _may_pass(error.__cause__)):
+                    raise
+            time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not a secret
+        return super()._call_oss(method_name, *args, retry=1, **kwargs)
+
     def _get_bucket(self, bucket_name: str, connect_timeout: int | None = None) -> oss2.Bucket:
         try:
             return oss2.Bucket(
@@ -53,7 +109,7 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
                 is_cname=self._addressing_style == "cname",
                 is_path_style=self._addressing_style == "path",
                 session=self._session,
-                connect_timeout=connect_timeout,
+                connect_timeout=connect_timeout or _PATIENCE,
             )
         except oss2.exceptions.ClientError as error:  # The name can be none of a bucket.
             raise FileNotFoundError(bucket_name) from error
@@ -68,3 +124,10 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
         except oss2.exceptions.OssError as error:
             raise translate_oss_error(error) from error
         return [{**entry, "name": entry["name"].rstrip("/")} for entry in entries]
+
+
+def _may_pass(error: BaseException | None) -> bool:
+    """Whether the store could not be reached, or could not answer now; an answer may also break off."""
+    if isinstance(error, oss2.exceptions.RequestError | requests.RequestException):
+        return True
+    return isinstance(error, oss2.exceptions.ServerError) and (error.status >= 500 or error.status == 429)  # noqa: PLR2004

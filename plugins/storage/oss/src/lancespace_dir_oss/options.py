@@ -108,7 +108,13 @@ _PLACE = (
 _ROLE = "is not taken, as ossfs cannot assume roles: assume it yourself and give the three temporary credentials"
 _ENCRYPTION = "is not taken, as ossfs would write unencrypted beside it: make it the bucket's default encryption"
 
+_CLIENT = "is not taken, as neither pylance nor ossfs can be told for OSS: both keep to their own measure"
+_PROXY = "is not taken, as ossfs cannot be told: set HTTPS_PROXY and NO_PROXY in the environment, which both obey"
+
 _REFUSED = (
+    Option("proxy_url", ("proxy_excludes",), refused=_PROXY),
+    Option("timeout", ("request_timeout", "connect_timeout", "read_timeout"), refused=_CLIENT),
+    Option("client_max_retries", ("max_retries", "client_retry_timeout"), refused=_CLIENT),
     Option("bucket", ("oss_bucket",), refused="is not taken: the location names it"),
     Option("root", refused="is not taken: the location has the path"),
     *(

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import InvalidInputError
 
 from lancespace.hookspecs import hookimpl
+from lancespace_dir_oss import vending
 from lancespace_dir_oss.options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lancespace.properties import Property
+    from lancespace.storage import Credentials
     from lancespace_dir_oss.filesystem import OssFileSystem
 
 
@@ -36,6 +39,24 @@ class OssStorage:
     def put_if_absent(self, filesystem: OssFileSystem, path: str, data: bytes) -> bool:
         """Write with ``x-oss-forbid-overwrite``."""
         return filesystem.put_if_absent(path, data)
+
+    @hookimpl
+    def delete_tree(self, filesystem: OssFileSystem, path: str, last: str | None) -> bool:
+        """Delete in OSS's batches."""
+        filesystem.delete_tree(path, last)
+        return True
+
+    @hookimpl
+    def vendor_properties(self) -> tuple[Property, ...]:
+        """Credentials are vended with STS."""
+        return vending.PROPERTIES
+
+    @hookimpl
+    def vend_credentials(
+        self, location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
+    ) -> Credentials:
+        """Assume the role for what is below a location."""
+        return vending.assume_role(location, options, permission, settings, self.storage_options(options=options))
 
 
 def _check(settings: Mapping[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""The backend template for lancespace."""

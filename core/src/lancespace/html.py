@@ -1,0 +1,93 @@
+"""What a notebook shows of a namespace and of a table: facts of the catalog, at the cost of a page or a description.
+
+No row is read. Whatever comes from the catalog is escaped, and neither storage options nor properties are shown, since
+both may hold secrets. A failure is shown as well, instead of a traceback for merely looking at an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from lance_namespace import LanceNamespaceError
+
+from lancespace.properties import redact_url
+
+if TYPE_CHECKING:
+    from lance_namespace import DescribeTableResponse
+
+    from lancespace.namespace import Namespace
+    from lancespace.table import Table
+
+_SHOWN = 20
+_LISTINGS = {"list_namespaces": "namespaces", "list_tables": "tables"}
+_FACTS = {"total_rows": "rows", "total_fragments": "fragments", "total_files_size": "bytes"}
+
+
+def namespace_html(namespace: Namespace) -> str:
+    """The identity of a namespace, and the first names in its root."""
+    supported = namespace.capabilities()
+    parts = [f"<strong>{escape(repr(namespace))}</strong>"]
+    for operation, noun in _LISTINGS.items():
+        if operation in supported:
+            parts.append(_or_failure(_names, namespace, operation, noun))
+    return _joined(parts)
+
+
+def table_html(table: Table) -> str:
+    """Name, version, size and columns of a table."""
+    return _joined([f"<strong>{escape(repr(table))}</strong>", _or_failure(_description, table)])
+
+
+def _names(namespace: Namespace, operation: str, noun: str) -> str:
+    page = getattr(namespace, operation)(limit=_SHOWN)
+    names = [f"<code>{escape(name)}</code>" for name in getattr(page, noun)]
+    more = ["…"] if page.page_token else []
+    return f"{noun}: {', '.join(names + more) or 'none'}"
+
+
+def _description(table: Table) -> str:
+    described = table.namespace.describe_table(table.id, load_detailed_metadata=True)
+    facts = "<br>".join(f"{name}: {escape(value)}" for name, value in _facts(described))
+    if described.is_only_declared:
+        return f"{facts}<br>declared, without data yet"
+    return f"{facts}{_columns(described)}"
+
+
+def _facts(described: DescribeTableResponse) -> Iterator[tuple[str, str]]:
+    yield "location", redact_url(described.location or "")
+    if described.version is not None:
+        yield "version", str(described.version)
+    told: Mapping[str, str] = described.metadata or {}
+    for key, name in _FACTS.items():
+        if told.get(key, "").isdecimal():
+            yield name, f"{int(told[key]):,}"
+
+
+def _columns(described: DescribeTableResponse) -> str:
+    fields = described.var_schema.fields if described.var_schema else []
+    rows = [(field.name, _type(field.type), "" if field.nullable else "not null") for field in fields]
+    cells = (f"<td>{'</td><td>'.join(escape(cell) for cell in row)}</td>" for row in rows)
+    return f"<table><tr><th>column</th><th>type</th><th></th></tr>{_each('tr', cells)}</table>"
+
+
+def _type(kind: Any) -> str:
+    """A type in the spec's JSON form, as people write it: ``fixed_size_list<item: float32>[2]``."""
+    inner = ", ".join(f"{field.name}: {_type(field.type)}" for field in kind.fields or [])
+    return f"{kind.type}{f'<{inner}>' if inner else ''}{'' if kind.length is None else f'[{kind.length}]'}"
+
+
+def _or_failure(show: Callable[..., str], *arguments: Any) -> str:
+    try:
+        return show(*arguments)
+    except LanceNamespaceError as error:
+        return f"<em>{escape(f'{type(error).__name__}: {error}')}</em>"
+
+
+def _each(tag: str, contents: Iterable[str]) -> str:
+    return "".join(f"<{tag}>{content}</{tag}>" for content in contents)
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return f"<div>{'<br>'.join(parts)}</div>"

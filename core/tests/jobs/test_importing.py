@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+import pytest
+from lance_namespace import InvalidInputError
+
+from core.tests.jobs.support import TABLE, files, ids, rows
+from lancespace import jobs
+from lancespace.jobs import JobFailedError
+from lancespace.jobs.stages import FOLDER
+
+if TYPE_CHECKING:
+    from lancespace import Namespace
+
+
+def parquet(folder: Path, name: str, table: pa.Table) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, folder / name)
+    return folder / name
+
+
+def test_a_folder_of_parquet_becomes_a_table_in_one_version(ns: Namespace, tmp_path: Path) -> None:
+    parquet(tmp_path / "in", "a.parquet", rows(0, 10))
+    parquet(tmp_path / "in" / "deeper", "b.parquet", rows(10, 30))
+    parquet(tmp_path / "in" / "_temporary", "c.parquet", rows(90, 99))
+    (tmp_path / "in" / "_SUCCESS").touch()
+    status = jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    assert ids(ns) == list(range(30))
+    assert status.rows == 30
+    assert ns.table(TABLE).dataset().version == 1
+    assert not any(name.startswith(FOLDER) for name in files(ns))
+
+
+def test_csv_and_json(ns: Namespace, tmp_path: Path) -> None:
+    pacsv.write_csv(rows(0, 5), tmp_path / "a.csv")
+    lines = (json.dumps(row) for row in rows(5, 9).to_pylist())
+    (tmp_path / "b.jsonl").write_text("\n".join(lines) + "\n")
+    jobs.import_files(ns, TABLE, [str(tmp_path / "a.csv"), str(tmp_path / "b.jsonl")]).wait()
+    assert ids(ns) == list(range(9))
+
+
+def test_a_format_can_be_told(ns: Namespace, tmp_path: Path) -> None:
+    pacsv.write_csv(rows(0, 5), tmp_path / "a.txt")
+    with pytest.raises(InvalidInputError, match="nothing to import"):
+        jobs.import_files(ns, TABLE, str(tmp_path / "a.txt"))
+    with pytest.raises(InvalidInputError, match="format must be one of"):
+        jobs.import_files(ns, TABLE, str(tmp_path / "a.txt"), format="excel")
+    jobs.import_files(ns, TABLE, str(tmp_path / "a.txt"), format="csv").wait()
+    assert ids(ns) == list(range(5))
+
+
+def test_rows_are_appended_in_the_types_of_the_table_or_replace_it(ns: Namespace, tmp_path: Path) -> None:
+    ns.create_table(TABLE, rows(0, 3))
+    narrow = rows(3, 6).set_column(0, "id", pa.array([3, 4, 5], pa.int32()))
+    path = parquet(tmp_path, "a.parquet", narrow.append_column("more", pa.array([1, 2, 3])))
+    jobs.import_files(ns, TABLE, str(path)).wait()
+    assert ids(ns) == list(range(6))
+    assert ns.table(TABLE).dataset().schema == rows(0, 0).schema
+    jobs.import_files(ns, TABLE, str(path), mode="overwrite").wait()
+    assert ids(ns) == [3, 4, 5]
+    with pytest.raises(InvalidInputError, match="mode must be one of append, overwrite"):
+        jobs.import_files(ns, TABLE, str(path), mode="merge")
+
+
+def test_folders_that_name_values_are_columns(ns: Namespace, tmp_path: Path) -> None:
+    table = rows(0, 6).append_column("day", pa.array([1, 1, 1, 2, 2, 2]))
+    pads.write_dataset(table, tmp_path / "in", format="parquet", partitioning=["day"], partitioning_flavor="hive")
+    jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    found = ns.table(TABLE).to_arrow().sort_by("id")
+    assert found["day"].to_pylist() == [1, 1, 1, 2, 2, 2]
+
+
+def delta(folder: Path, version: int, *actions: dict[str, object]) -> None:
+    log = folder / "_delta_log"
+    log.mkdir(parents=True, exist_ok=True)
+    (log / f"{version:020}.json").write_text("\n".join(map(json.dumps, actions)))
+
+
+def test_of_a_delta_table_only_the_latest_version_is_imported(ns: Namespace, tmp_path: Path) -> None:
+    for number in range(4):
+        parquet(tmp_path / "in", f"part {number}.parquet", rows(number * 10, (number + 1) * 10))
+    delta(tmp_path / "in", 0, {"metaData": {}}, {"add": {"path": "part%200.parquet"}})
+    delta(tmp_path / "in", 1, {"remove": {"path": "part%200.parquet"}}, {"add": {"path": "part%201.parquet"}})
+    delta(tmp_path / "in", 2, {"add": {"path": "part%202.parquet"}})
+    jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    assert ids(ns) == list(range(10, 30))
+
+
+def test_a_delta_checkpoint_stands_for_what_was_before_it(ns: Namespace, tmp_path: Path) -> None:
+    for number in range(3):
+        parquet(tmp_path / "in", f"{number}.parquet", rows(number * 10, (number + 1) * 10))
+    delta(tmp_path / "in", 0, {"add": {"path": "2.parquet"}})  # A log that is older than the checkpoint.
+    log = tmp_path / "in" / "_delta_log"
+    added = [{"path": "0.parquet"}, None, {"path": "1.parquet"}]
+    pq.write_table(pa.table({"add": added}), log / f"{7:020}.checkpoint.parquet")
+    (log / "_last_checkpoint").write_text('{"version": 7}')
+    delta(tmp_path / "in", 8, {"remove": {"path": "1.parquet"}})
+    jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    assert ids(ns) == list(range(10))
+
+
+def test_deletion_vectors_are_refused(ns: Namespace, tmp_path: Path) -> None:
+    parquet(tmp_path / "in", "0.parquet", rows(0, 10))
+    delta(tmp_path / "in", 0, {"add": {"path": "0.parquet", "deletionVector": {"storageType": "u"}}})
+    with pytest.raises(InvalidInputError, match="has deletion vectors"):
+        jobs.import_files(ns, TABLE, str(tmp_path / "in"))
+
+
+def test_a_repeat_goes_on_from_what_was_finished(ns: Namespace, tmp_path: Path) -> None:
+    ns.create_table(TABLE, rows(0, 10))
+    good = [
+        parquet(tmp_path / "in", f"{number}.parquet", rows(number * 10, number * 10 + 10)) for number in range(1, 8)
+    ]
+    (tmp_path / "in" / "8.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(JobFailedError, match=r"8\.parquet"):
+        jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    assert ids(ns) == list(range(10))
+    good[0].write_bytes(b"x" * good[0].stat().st_size)  # It is not looked at again.
+    parquet(tmp_path / "in", "8.parquet", rows(80, 90))
+    jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    assert ids(ns) == list(range(90))
+    assert ns.table(TABLE).dataset().version == 2
+    assert len(files(ns)) == 9
+
+
+def test_a_column_that_must_be_there_is_missed(ns: Namespace, tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("note", pa.string())])
+    ns.create_table(TABLE, pa.table({"id": [1], "note": ["x"]}, schema=schema))
+    without_note = parquet(tmp_path, "a.parquet", pa.table({"id": [2]}))
+    jobs.import_files(ns, TABLE, str(without_note)).wait()
+    assert ns.table(TABLE).to_arrow().to_pydict() == {"id": [1, 2], "note": ["x", None]}
+    without_id = parquet(tmp_path, "b.parquet", pa.table({"note": ["y"]}))
+    with pytest.raises(JobFailedError, match="lacks the column id"):
+        jobs.import_files(ns, TABLE, str(without_id)).wait()

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from core.tests.jobs.support import TABLE, files, fill, folder, ids, rows
+from lancespace import jobs
+from lancespace.handles import TableHandle
+from lancespace.jobs import JobFailedError
+from lancespace.jobs.stages import FOLDER, Stage
+
+if TYPE_CHECKING:
+    from lancespace import Namespace
+
+
+def fragments(ns: Namespace, table: str = TABLE) -> int:
+    return len(ns.table(table).dataset().get_fragments())
+
+
+def test_small_fragments_become_one(ns: Namespace) -> None:
+    fill(ns)
+    ns.delete_from_table(TABLE, predicate="id = 7")
+    jobs.compact(ns, TABLE).wait()
+    assert fragments(ns) == 1
+    assert ids(ns) == [number for number in range(40) if number != 7]
+
+
+def test_a_bounded_compaction_does_a_part(ns: Namespace) -> None:
+    fill(ns, fragments=6)
+    jobs.compact(ns, TABLE, target_rows_per_fragment=20, max_tasks=1).wait()
+    assert fragments(ns) == 5
+    assert ids(ns) == list(range(60))
+
+
+def test_compaction_goes_beside_an_append(ns: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lancespace.jobs import compaction
+
+    fill(ns)
+    real = compaction.rewrite
+
+    def late(task: compaction._Rewrite) -> str:
+        ns.insert_into_table(TABLE, rows(40, 50))
+        return real(task)
+
+    monkeypatch.setattr(compaction, "rewrite", late)
+    jobs.compact(ns, TABLE).wait()
+    assert ids(ns) == list(range(50))
+    assert fragments(ns) == 2
+
+
+def test_old_versions_go_but_tagged_ones_stay(ns: Namespace) -> None:
+    fill(ns)
+    ns.create_table_tag(TABLE, tag="kept", version=2)
+    jobs.clean_up(ns, TABLE, older_than=timedelta(0)).wait()
+    assert [version.version for version in ns.list_table_versions(TABLE).versions] == [2, 4]
+    assert ids(ns) == list(range(40))
+
+
+def test_files_that_nobody_committed_go_once_it_is_quiet(ns: Namespace) -> None:
+    fill(ns)
+    stage = Stage(TableHandle.of(ns, TABLE), "abandoned", "append")
+    stage.prepare()
+    stage.publish([stage.write(rows(40, 50).to_batches(), rows(0, 0).schema)])
+    orphans = {name for name in files(ns) if name.startswith(FOLDER)}
+    assert orphans
+    jobs.clean_up(ns, TABLE).wait()
+    assert orphans < files(ns)
+    jobs.clean_up(ns, TABLE, older_than=timedelta(0), is_quiet=True).wait()
+    used = {f"data/{file.path}" for one in ns.table(TABLE).dataset().get_fragments() for file in one.data_files()}
+    assert files(ns) == used
+
+
+def test_maintenance_does_every_table_below_a_namespace(ns: Namespace) -> None:
+    ns.create_namespace("sales.eu")
+    for table in ("sales.orders", "sales.eu.orders"):
+        fill(ns, table=table)
+        ns.create_table_scalar_index(table, column="id", index_type="BTREE")
+        ns.insert_into_table(table, rows(40, 50))
+    ns.create_namespace("other")
+    fill(ns, table="other.orders")
+    jobs.maintain(ns, "sales", older_than=timedelta(0)).wait()
+    for table in ("sales.orders", "sales.eu.orders"):
+        assert fragments(ns, table) < 5
+        assert ns.describe_table_index_stats(table, index_name="id_idx").num_unindexed_rows == 0
+        assert ids(ns, table) == list(range(50))
+    assert fragments(ns, "other.orders") == 4
+
+
+def test_a_table_that_fails_is_named_and_the_others_are_done(ns: Namespace) -> None:
+    fill(ns, table="sales.bad")
+    fill(ns)
+    next((folder(ns, "sales.bad") / "data").iterdir()).unlink()
+    with pytest.raises(JobFailedError, match=r"1 of 2 tables failed: .*sales\.bad"):
+        jobs.maintain(ns).wait()
+    assert fragments(ns) == 1

@@ -1,0 +1,217 @@
+"""Long work as jobs: `job …` for each of `lancespace.jobs`, and `compact` for the most common of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lancespace_cli.commands.indexes import Column, Kind, Settings
+from lancespace_cli.commands.writing import import_
+from lancespace_cli.following import Transaction
+from lancespace_cli.options import Branch, DryRun, Parent, Table, Version
+from lancespace_cli.parsing import parse_age, parse_properties, parse_values
+from lancespace_cli.running import NoWait, run, run_job
+from lancespace_cli.state import state_of
+
+if TYPE_CHECKING:
+    from lancespace import Namespace
+
+Where = Annotated[str | None, typer.Option("--where", metavar="SQL", help="Only rows for which this holds.")]
+OlderThan = Annotated[str, typer.Option(metavar="AGE", help="Keep what is younger, e.g. 12h or 7d.")]
+
+
+def add(app: typer.Typer) -> None:
+    """Add these commands."""
+    job = typer.Typer(help="Long work, with a progress bar, or in the background with --no-wait.", no_args_is_help=True)
+    for name, command in (
+        ("compact", compact),
+        ("clean-up", clean_up),
+        ("index", index),
+        ("import", import_),
+        ("copy", copy),
+        ("maintain", maintain),
+        ("update", update),
+        ("delete", delete),
+        ("backfill", backfill),
+        ("refresh", refresh),
+    ):
+        job.command(name)(command)
+    app.command()(compact)
+    app.add_typer(job, name="job")
+
+
+def compact(
+    context: typer.Context,
+    name: Table,
+    *,
+    target_rows: Annotated[int, typer.Option(min=1, help="How many rows a fragment is to have.")] = 1 << 20,
+    no_wait: NoWait = False,
+) -> None:
+    """Rewrite small fragments as large ones.
+
+    Example: lancespace compact sales.orders
+    """
+    from lancespace import jobs
+
+    state = state_of(context)
+    submit = lambda: jobs.compact(state.namespace, name, target_rows_per_fragment=target_rows)  # noqa: E731
+    run_job(state, f"compact {name}", submit, no_wait=no_wait)
+
+
+def clean_up(context: typer.Context, name: Table, *, older_than: OlderThan = "7d", no_wait: NoWait = False) -> None:
+    """Delete old versions, except tagged ones, and files that no version needs. Asks first.
+
+    Example: lancespace job clean-up sales.orders --older-than 30d
+    """
+    from lancespace import jobs
+
+    state = state_of(context)
+    age = parse_age(older_than)
+    state.confirm(f"Delete versions of {name} that are older than {older_than}?")
+    submit = lambda: jobs.clean_up(state.namespace, name, older_than=age)  # noqa: E731
+    run_job(state, f"clean up {name}", submit, no_wait=no_wait)
+
+
+def index(
+    context: typer.Context,
+    name: Table,
+    column: Column,
+    kind: Kind,
+    *,
+    settings: Settings = None,
+    no_wait: NoWait = False,
+) -> None:
+    """Build an index of any type, in pieces that become visible together.
+
+    Example: lancespace job index docs embedding IVF_PQ --set distance_type=cosine
+    """
+    from lancespace import jobs
+
+    state = state_of(context)
+    options = parse_values(settings or [])
+    submit = lambda: jobs.build_index(state.namespace, name, column, kind, **options)  # noqa: E731
+    run_job(state, f"index {column} of {name}", submit, no_wait=no_wait)
+
+
+def copy(
+    context: typer.Context,
+    name: Table,
+    to: Annotated[str, typer.Argument(metavar="TO", help="The dotted name of the copy.")],
+    *,
+    to_root: Annotated[str | None, typer.Option(metavar="DIR_OR_URL", help="Copy into this directory catalog.")] = None,
+    to_property: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A property of the connection to it; may be repeated."),
+    ] = None,
+    version: Version = None,
+    no_wait: NoWait = False,
+) -> None:
+    """Copy a version of a table as a new table, also into another catalog.
+
+    Example: lancespace job copy sales.orders orders --to-root s3://backup/lake
+    """
+    from lancespace import jobs
+
+    state = state_of(context)
+    target = _target(state.namespace, to_root, to_property or [])
+    submit = lambda: jobs.copy_table(state.namespace, name, target, to, version=version)  # noqa: E731
+    run_job(state, f"copy {name} to {to}", submit, no_wait=no_wait)
+
+
+def maintain(context: typer.Context, namespace: Parent = "", *, older_than: OlderThan = "7d", no_wait: NoWait = False) -> None:
+    """Compact every table, update its indexes and delete its old versions. Asks first.
+
+    Example: lancespace job maintain sales --older-than 30d
+    """
+    from lancespace import identifiers, jobs
+
+    state = state_of(context)
+    age, names = parse_age(older_than), identifiers.parse(namespace)
+    where = namespace or "the whole catalog"
+    state.confirm(f"Compact all tables in {where}, and delete their versions that are older than {older_than}?")
+    submit = lambda: jobs.maintain(state.namespace, names, older_than=age)  # noqa: E731
+    run_job(state, f"maintain {where}", submit, no_wait=no_wait)
+
+
+def update(
+    context: typer.Context,
+    name: Table,
+    changes: Annotated[list[str], typer.Option("--set", metavar="COLUMN=SQL", help="e.g. price='price * 1.1'.")],
+    *,
+    where: Where = None,
+    no_wait: NoWait = False,
+) -> None:
+    """Set columns to the values of SQL expressions, in one commit.
+
+    Example: lancespace job update sales.orders --set price="price * 1.1" --where "item = 'lamp'"
+    """
+    from lancespace import jobs
+
+    state = state_of(context)
+    values = parse_properties(changes)
+    submit = lambda: jobs.update_rows(state.namespace, name, values, where)  # noqa: E731
+    run_job(state, f"update {name}", submit, no_wait=no_wait)
+
+
+def delete(
+    context: typer.Context,
+    name: Table,
+    where: Annotated[str, typer.Option("--where", metavar="SQL", help="Delete the rows for which this holds.")],
+    *,
+    dry_run: DryRun = False,
+    no_wait: NoWait = False,
+) -> None:
+    """Delete rows, in one commit. Asks first.
+
+    Example: lancespace job delete sales.orders --where "year < 2020"
+    """
+    from lancespace import jobs
+
+    state = state_of(context)
+    count = state.namespace.count_table_rows(name, predicate=where).count or 0
+    if dry_run:
+        return state.output.done(f"Would delete {count:,} rows of {name}.", would_delete=count)
+    state.confirm(f"Delete {count:,} rows of {name}?")
+    submit = lambda: jobs.delete_rows(state.namespace, name, where)  # noqa: E731
+    return run_job(state, f"delete from {name}", submit, no_wait=no_wait)
+
+
+def backfill(
+    context: typer.Context,
+    name: Table,
+    column: Annotated[str, typer.Argument(metavar="COLUMN", help="A computed or virtual column.")],
+    *,
+    where: Where = None,
+    branch: Branch = None,
+    no_wait: NoWait = False,
+) -> None:
+    """Fill a computed or virtual column.
+
+    Example: lancespace job backfill sales.orders gross --where "gross IS NULL"
+    """
+    state = state_of(context)
+    ns = state.namespace
+    submit = lambda: Transaction(  # noqa: E731
+        ns, ns.alter_table_backfill_columns(name, column=column, where=where, branch=branch).job_id
+    )
+    run(state, f"backfill {column} of {name}", submit, no_wait=no_wait)
+
+
+def refresh(context: typer.Context, name: Table, *, no_wait: NoWait = False) -> None:
+    """Bring a materialized view up to date.
+
+    Example: lancespace job refresh sales.per_item
+    """
+    state = state_of(context)
+    ns = state.namespace
+    submit = lambda: Transaction(ns, ns.refresh_materialized_view(name).job_id)  # noqa: E731
+    run(state, f"refresh {name}", submit, no_wait=no_wait)
+
+
+def _target(source: Namespace, root: str | None, properties: list[str]) -> Namespace:
+    if root is None:
+        return source
+    from lancespace import connect
+
+    return connect("dir", {"root": root, **parse_properties(properties)})

@@ -1,0 +1,59 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lancespace_cli.completion import namespaces, tables
+
+if TYPE_CHECKING:
+    from lancespace import Namespace
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="The dotted name, e.g. sales.orders.", autocompletion=tables)
+]
+Table = Annotated[
+    str, typer.Argument(metavar="TABLE", help="The table's dotted name, e.g. sales.orders.", autocompletion=tables)
+]
+Parent = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAMESPACE", help="The dotted name of a namespace; nothing means the root.", autocompletion=namespaces
+    ),
+]
+Columns = Annotated[str | None, typer.Option(metavar="A,B", help="Only these columns.")]
+Filter = Annotated[
+    str | None, typer.Option("--filter", metavar="SQL", help="Only rows for which this SQL expression holds.")
+]
+Version = Annotated[int | None, typer.Option(metavar="N", min=1, help="The table as it was at this version.")]
+Tag = Annotated[str | None, typer.Option(metavar="TAG", help="The table as it was when it was tagged.")]
+Branch = Annotated[str | None, typer.Option(metavar="BRANCH", help="On this branch instead of main.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
+
+
+def moment(ns: Namespace, table: str, version: int | None, tag: str | None, branch: str | None) -> dict[str, Any]:
+    """Which version of a table is meant, as requests have it: ``version`` and ``branch``."""
+    if tag is None:
+        return {"version": version, "branch": branch}
+    if version is not None:
+        raise typer.BadParameter("give either --version or --tag, not both")
+    tagged = next((found for name, found in all_tags(ns, table) if name == tag), None)
+    if tagged is None:
+        from lance_namespace import TableTagNotFoundError
+
+        raise TableTagNotFoundError(f"The table {table!r} has no tag {tag!r}; see: lancespace tag list {table}")
+    return {"version": tagged.version, "branch": tagged.branch or branch}
+
+
+def all_tags(ns: Namespace, table: str) -> list[tuple[str, Any]]:
+    """The tags of a table and what they stand for."""
+    found: list[tuple[str, Any]] = []
+    token: str | None = None
+    while True:
+        page = ns.list_table_tags(table, page_token=token)
+        found += page.tags.items()
+        if not page.page_token or page.page_token == token:
+            return found
+        token = page.page_token

@@ -1,0 +1,42 @@
+"""What every command does that runs a job: submit it, and follow it or leave it in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lancespace_cli import detaching
+from lancespace_cli.following import EngineJob, Followed, Look, follow
+
+if TYPE_CHECKING:
+    from lancespace.jobs import SubmittedJob
+    from lancespace_cli.state import State
+
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Print the job's id at once; the job goes on in the background.")]
+
+
+def run_job(state: State, title: str, submit: Callable[[], SubmittedJob], *, no_wait: bool = False) -> None:
+    """Run a job of this process's engine."""
+    run(state, title, lambda: EngineJob(submit()), no_wait=no_wait)
+
+
+def run(state: State, title: str, submit: Callable[[], Followed], *, no_wait: bool = False) -> None:
+    """Run a job, and say what came of it."""
+    if no_wait and not detaching.is_detached():
+        job_id = detaching.run_detached()
+        return state.output.json({"job_id": job_id}) if state.output.as_json else state.output.lines([job_id])
+    job = submit()
+    if detaching.is_detached():
+        detaching.tell(job.id)
+    last = follow(state.output, job, title)
+    return state.output.done(f"{title}: {_summary(last)}", job_id=job.id, **_fields(last))
+
+
+def _summary(last: Look) -> str:
+    return "done" if last.rows is None else f"{last.rows:,} rows"
+
+
+def _fields(last: Look) -> dict[str, Any]:
+    return {"status": last.state.value, "rows": last.rows}

@@ -1,0 +1,89 @@
+"""job … and jobs …, in a terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pyarrow import parquet
+
+from plugins.cli.tests.conftest import orders
+from plugins.cli.tests.terminals import piped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lancespace import Namespace
+    from plugins.cli.tests.terminals import Terminal
+
+
+def test_jobs_that_change_rows(terminal: Terminal, ns: Namespace):
+    ns.create_table("sales.work", orders(0, 10))
+
+    updated = terminal.run("job", "update", "sales.work", "--set", "price=price + 1", "--where", "id < 4", "--json", "--quiet")
+    assert json.loads(updated.text)["rows"] == 4
+    assert terminal.run("job", "delete", "sales.work", "--where", "id >= 8", "--dry-run").lines == [
+        "Would delete 2 rows of sales.work."
+    ]
+    assert terminal.run("job", "delete", "sales.work", "--where", "id >= 8", answer="n").code == 1
+    assert terminal.run("job", "delete", "sales.work", "--where", "id >= 8", answer="y").code == 0
+    assert ns.table("sales.work").to_arrow()["price"].to_pylist()[-4:] == [1.0, 2.5, 4.0, 5.5]
+    assert terminal.run("job", "update", "sales.work", "--set", "nothing=1").code == 22
+
+
+def test_jobs_that_keep_tables_in_order(terminal: Terminal, ns: Namespace):
+    ns.create_table("sales.kept", orders(0, 4))
+    ns.insert_into_table("sales.kept", orders(4, 8))
+
+    assert terminal.run("job", "compact", "sales.kept").code == 0
+    assert terminal.run("job", "index", "sales.kept", "id", "BTREE").code == 0
+    assert len(ns.list_table_indices("sales.kept").indexes) == 1
+    assert terminal.run("job", "clean-up", "sales.kept", "--older-than", "0s", "--yes").code == 0
+    assert len(ns.list_table_versions("sales.kept").versions) == 1
+    assert terminal.run("job", "clean-up", "sales.kept", "--older-than", "soon").code == 2
+    assert terminal.run("job", "maintain", "sales", answer="y").code == 0
+
+
+def test_jobs_that_bring_rows(terminal: Terminal, ns: Namespace, folder: Path):
+    parquet.write_table(orders(0, 5), folder / "five.parquet")
+
+    assert terminal.run("job", "import", "sales.five", "five.parquet").code == 0
+    assert terminal.run("job", "copy", "sales.five", "sales.copy").lines[-1].endswith("5 rows")
+    assert terminal.run("job", "copy", "sales.five", "five", "--to-root", "backup").code == 0
+    assert terminal.run("count", "five", "--root", "backup").text == "5\n"
+    assert terminal.run("job", "copy", "sales.five", "sales.copy").code == 15
+
+
+def test_jobs_of_operations(terminal: Terminal, ns: Namespace):
+    ns.create_table("sales.filled", orders(0, 5))
+    ns.alter_table_add_columns("sales.filled", new_columns=[{"name": "gross", "computed": "price * 2"}])
+
+    assert terminal.run("job", "backfill", "sales.filled", "gross").code == 0
+    assert ns.table("sales.filled").count("gross = price * 2") == 5
+    assert terminal.run("job", "backfill", "sales.filled", "item").code == 23
+    assert terminal.run("job", "refresh", "sales.filled").code != 0
+
+
+def test_a_job_in_the_background_is_listed_waited_for_and_told(folder: Path, ns: Namespace, terminal: Terminal):
+    ns.create_table("sales.far", orders(0, 2))
+    ns.insert_into_table("sales.far", orders(2, 4))
+    root = str(folder / "lake")
+
+    started = piped("compact", "sales.far", "--no-wait", "--root", root, folder=folder)
+    job = started.stdout.decode().strip()
+
+    assert (started.returncode, len(job)) == (0, 32)
+    assert terminal.run("jobs", "wait", job).code == 0
+    assert len(ns.table("sales.far").dataset().get_fragments()) == 1
+    assert dict(line.split(maxsplit=1) for line in terminal.run("jobs", "describe", job).lines)["status"] == "SUCCEEDED"
+    listed = json.loads(terminal.run("jobs", "list", "--json", "-n", "50").text)
+    assert [row["about"] for row in listed if row["job"] == job] == ["sales.far"]
+    assert terminal.run("jobs", "cancel", job).lines[-1].startswith(f"{job}: SUCCEEDED")
+    assert terminal.run("jobs", "describe", "0" * 32).code == 20
+    failed = piped("compact", "sales.nowhere", "--no-wait", "--root", root, folder=folder)
+    assert (failed.returncode, failed.stdout) == (14, b"")
+    assert b"There is no table" in failed.stderr
+
+
+def test_what_keeps_no_records_says_so(terminal: Terminal):
+    assert terminal.run("jobs", "list", "--backend", "memory").code == 10

@@ -1,0 +1,90 @@
+"""head, count, query, sql and op, in a terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from plugins.cli.tests.terminals import Terminal, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lancespace import Namespace
+
+
+def test_head_is_a_table_with_numbers_to_the_right(terminal: Terminal):
+    assert terminal.run("head", "sales.orders", "-n", "3").lines == [
+        "id  item  price",
+        " 0  lamp    0.0",
+        " 1  desk    1.5",
+        " 2  sofa    3.0",
+    ]
+
+
+def test_vectors_and_long_texts_are_cut_for_a_person(terminal: Terminal):
+    (_, row) = terminal.run("head", "docs", "-n", "1").lines
+
+    assert row.split(maxsplit=1)[1].startswith("[0, 1, 2, … 16 in all]  page 0 about lance and tables")
+    assert row.endswith("…")
+
+
+def test_columns_that_do_not_fit_are_named(folder: Path, ns: Namespace):
+    narrow = Terminal(folder, environment(LANCESPACE_ROOT=str(folder / "lake")), columns=40)
+    try:
+        answer = narrow.run("head", "docs", "-n", "1")
+    finally:
+        narrow.close()
+
+    assert answer.lines[0].split() == ["id", "vector"]
+    assert "Not shown, as they do not fit: body" in answer.text
+    assert all(len(line) <= 40 for line in answer.lines[:2])
+
+
+def test_count(terminal: Terminal, ns: Namespace):
+    ns.create_table_tag("sales.orders", tag="first", version=1)
+
+    assert terminal.run("count", "sales.orders").text == "20\n"
+    assert terminal.run("count", "sales.orders", "--filter", "item = 'lamp'").text == "7\n"
+    assert terminal.run("count", "sales.orders", "--version", "1").text == "10\n"
+    assert terminal.run("count", "sales.orders", "--tag", "first").text == "10\n"
+    assert terminal.run("count", "sales.orders", "--tag", "second").code == 18
+    assert terminal.run("count", "sales.orders", "--tag", "first", "--version", "1").code == 2
+
+
+def test_query_by_filter_vector_and_text(terminal: Terminal, ns: Namespace):
+    ns.create_table_index("docs", column="body", index_type="FTS")
+    vector = ",".join(str(float(3 + i)) for i in range(16))
+
+    by_filter = terminal.run("query", "sales.orders", "--filter", "id >= 18", "--columns", "id,item")
+    assert by_filter.lines == ["id  item", "18  lamp", "19  desk"]
+    nearest = terminal.run(
+        "query", "docs", "--vector", vector, "--vector-column", "vector", "-n", "1", "--columns", "id", "--json"
+    )
+    assert json.loads(nearest.text)["id"] == 3
+    found = terminal.run("query", "docs", "--text", "page", "-n", "2", "--columns", "id", "--offset", "1", "--json")
+    assert len(found.lines) == 2
+    assert terminal.run("query", "docs", "--vector", "a,b").code == 2
+    assert terminal.run("query", "docs", "--filter", "nothing = 1").code == 22
+
+
+def test_a_branch_is_read_where_it_is(terminal: Terminal, ns: Namespace):
+    ns.create_table_branch("sales.orders", name="trial", from_version=1)
+
+    assert terminal.run("count", "sales.orders", "--branch", "trial").text == "10\n"
+    assert len(terminal.run("head", "sales.orders", "--branch", "trial", "-n", "99").lines) == 11
+
+
+def test_sql(terminal: Terminal):
+    answer = terminal.run("sql", "SELECT item, count(*) AS n FROM sales.orders GROUP BY item ORDER BY item")
+
+    assert answer.lines == ["item  n", "desk  7", "lamp  7", "sofa  6"]
+
+
+def test_op_calls_any_operation(terminal: Terminal):
+    assert json.loads(terminal.run("op", "list_tables", '{"id": ["sales"]}').text) == {"tables": ["orders"]}
+    assert json.loads(terminal.run("op", "query_table", '{"id": ["docs"], "k": 1, "filter": "id = 7"}').text)["id"] == 7
+    assert "describe_table" in terminal.run("op", "list").text
+    wrong = terminal.run("op", "list_table")
+    assert (wrong.code, "list_tables" in wrong.text) == (2, True)
+    assert terminal.run("op", "list_tables", "{").code == 2

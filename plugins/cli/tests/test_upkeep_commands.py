@@ -1,0 +1,105 @@
+"""migrate, doctor, fsck, serve and what other packages add, in a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING
+
+import lance
+import pexpect
+import pyarrow as pa
+
+from lancespace.testing.waiting import until
+from plugins.cli.tests.terminals import spawn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lancespace import Namespace
+    from plugins.cli.tests.terminals import Terminal
+
+
+def test_migrate(terminal: Terminal, folder: Path):
+    lance.write_dataset(pa.table({"id": [1]}), folder / "old" / "v1.lance")
+
+    assert terminal.run("migrate", "--root", "old", "--dry-run").lines == [
+        "v1",
+        "Would enter 1 tables in the manifest.",
+    ]
+    assert terminal.run("migrate", "--root", "old").lines[-1] == "Entered 1 tables in the manifest."
+    assert json.loads(terminal.run("migrate", "--root", "old", "--json", "--quiet").text)["entered"] == []
+    assert terminal.run("ls", "--root", "old", "-P", "dir_listing_enabled=false").lines == ["v1"]
+    assert terminal.run("migrate", "--backend", "memory").code in {10, 23}
+
+
+def test_doctor(terminal: Terminal, folder: Path):
+    answer = terminal.run("doctor", "--write", "--json")
+    verdicts = {one["check"]: one["verdict"] for one in json.loads(answer.text)}
+
+    assert answer.code == 0
+    wanted = ("lancespace-cli", "pylance", "backend dir", "engine local", "connect", "read", "manifest", "write")
+    assert {check: verdicts[check] for check in wanted} == dict.fromkeys(wanted, "ok")
+    assert not list((folder / "lake").glob(".lancespace-doctor*"))
+    assert "not tried" in terminal.run("doctor").text
+    wrong = terminal.run("doctor", "-P", "manifest_enabled=perhaps")
+    assert wrong.code == 1
+    assert re.search(r"connect +failed +InvalidInputError.*manifest_enabled", wrong.text)
+
+
+def test_fsck_shows_and_repairs(terminal: Terminal, ns: Namespace, folder: Path):
+    assert terminal.run("fsck").lines == ["Nothing is wrong."]
+    ns.create_table("sales.lost", [{"id": 1}])
+    shutil.rmtree(str(ns.describe_table("sales.lost").location))
+    half = folder / "lake" / "0123abcd_half"
+    half.mkdir()
+    (half / "rest").write_bytes(b"")
+    os.utime(half / "rest", (time.time() - 10**7,) * 2)
+
+    shown = terminal.run("fsck")
+    assert (shown.code, half.exists(), ns.table("sales.lost").exists()) == (1, True, True)
+    assert [line.split()[0] for line in shown.lines] == ["finding", "missing", "orphan", "2"]
+    assert terminal.run("fsck", "--repair", answer="n").code == 1
+    assert half.exists()
+    repaired = terminal.run("fsck", "--repair", answer="y")
+    assert (repaired.code, repaired.lines[-1]) == (0, "Mended 2 of 2 findings.")
+    assert (half.exists(), ns.table("sales.lost").exists()) == (False, False)
+    assert json.loads(terminal.run("fsck", "--json").text) == []
+    assert ns.table("sales.orders").count() == 20
+
+
+def test_serve_is_added_by_the_server(ns: Namespace, folder: Path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    shell = spawn("serve", "dir", f"root={folder / 'lake'}", "--port", str(port), folder=folder)
+    shell.expect("startup complete")
+
+    answer = until(lambda: ask(f"http://127.0.0.1:{port}/v1/namespace/sales/table/list"), bool)
+    assert json.loads(answer)["tables"] == ["orders"]
+    shell.sendintr()
+    shell.expect(pexpect.EOF)
+    shell.close()
+    assert shell.exitstatus in {0, 130}
+
+
+def ask(url: str) -> bytes:
+    """What a server answers; nothing while it does not listen yet."""
+    try:
+        with urllib.request.urlopen(url) as answer:
+            return bytes(answer.read())
+    except urllib.error.URLError:
+        return b""
+
+
+def test_commands_of_other_packages_are_listed_and_missing_ones_have_a_pip_line(terminal: Terminal):
+    assert "Added by lancespace-server" in terminal.run("--help").text
+    hidden = spawn("serve", folder=terminal._folder, LANCESPACE_PLUGINS="lancespace-dir")
+    hidden.expect(re.escape('pip install "lancespace[server]"'))
+    hidden.wait()
+    assert hidden.exitstatus == 10

@@ -1,0 +1,117 @@
+"""insert, import and export, in a terminal and through pipes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from plugins.cli.tests.conftest import orders
+from plugins.cli.tests.terminals import piped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lancespace import Namespace
+    from plugins.cli.tests.terminals import Terminal
+
+
+@pytest.fixture(scope="module")
+def files(folder: Path) -> Path:
+    """Orders in all formats, and a folder of two files."""
+    rows = orders(100, 110)
+    parquet.write_table(rows, folder / "orders.parquet")
+    csv.write_csv(rows, folder / "orders.csv")
+    with pa.ipc.new_file(folder / "orders.arrow", rows.schema) as writer:
+        writer.write_table(rows)
+    (folder / "orders.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows.to_pylist()))
+    (folder / "months").mkdir()
+    for month in (1, 2):
+        parquet.write_table(orders(month * 1000, month * 1000 + 5), folder / "months" / f"{month}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["orders.parquet", "orders.csv", "orders.arrow", "orders.jsonl"])
+def test_every_format_goes_in_and_out_again(terminal: Terminal, ns: Namespace, files: Path, name: str):
+    table, out = f"sales.from_{name.partition('.')[2]}", f"out-{name}"
+
+    assert terminal.run("import", table, name).lines[-1] == f"import into {table}: 10 rows"
+    assert ns.table(table).to_arrow() == orders(100, 110)
+    exported = terminal.run("export", table, out, "--filter", "id >= 105")
+    assert exported.lines[-1] == f"Exported 5 rows of {table} to {out}."
+    assert terminal.run("import", f"{table}_again", out).code == 0
+    assert ns.table(f"{table}_again").to_arrow() == orders(105, 110)
+
+
+def test_a_folder_is_one_commit(terminal: Terminal, ns: Namespace, files: Path):
+    answer = terminal.run("import", "sales.year", "months", "--json", "--quiet")
+
+    assert json.loads(answer.text)["rows"] == 10
+    assert ns.describe_table("sales.year", load_detailed_metadata=True).version == 1
+    terminal.run("export", "sales.year", "parts", "--rows-per-file", "4", "--format", "parquet")
+    assert [parquet.read_table(one).num_rows for one in sorted((files / "parts").iterdir())] == [4, 4, 2]
+    assert terminal.run("export", "sales.year", "parts", "--rows-per-file", "4", "--format", "parquet").code == 2
+
+
+def test_insert_appends_to_what_is_there(terminal: Terminal, ns: Namespace, files: Path):
+    ns.create_table("sales.grows", orders(0, 5))
+
+    assert terminal.run("insert", "sales.grows", "orders.csv").code == 0
+    assert ns.table("sales.grows").count() == 15
+    assert terminal.run("insert", "sales.absent", "orders.csv").code == 14
+    assert not ns.table("sales.absent").exists()
+    assert terminal.run("insert", "sales.grows", "-").code == 2
+    assert terminal.run("insert", "sales.grows", "-", "orders.csv", "--format", "csv").code == 2
+    assert terminal.run("insert", "sales.grows", "orders.csv", "--format", "xml").code == 2
+
+
+def test_overwriting_asks(terminal: Terminal, ns: Namespace, files: Path):
+    ns.create_table("sales.replaced", orders(0, 5))
+
+    assert terminal.run("import", "sales.replaced", "orders.csv", "--overwrite", answer="n").code == 1
+    assert ns.table("sales.replaced").count() == 5
+    assert terminal.run("import", "sales.replaced", "orders.csv", "--overwrite", answer="y").code == 0
+    assert ns.table("sales.replaced").to_arrow() == orders(100, 110)
+    (files / "taken.csv").write_text("mine")
+    assert terminal.run("export", "sales.replaced", "taken.csv", answer="n").code == 1
+    assert (files / "taken.csv").read_text() == "mine"
+
+
+def test_a_failed_import_leaves_the_catalog_as_it_was(terminal: Terminal, ns: Namespace, files: Path):
+    (files / "broken").mkdir()
+    for number in range(8):
+        parquet.write_table(orders(number, number + 1), files / "broken" / f"{number}.parquet")
+    (files / "broken" / "8.parquet").write_bytes(b"this is no Parquet")
+
+    failed = terminal.run("import", "sales.broken", "broken")
+
+    assert failed.code == 23
+    assert "8.parquet" in failed.text
+    assert not ns.table("sales.broken").exists()
+    parquet.write_table(orders(8, 9), files / "broken" / "8.parquet")
+    assert terminal.run("import", "sales.broken", "broken").lines[-1] == "import into sales.broken: 9 rows"
+    assert ns.table("sales.broken").count() == 9
+
+
+def test_through_pipes(files: Path, ns: Namespace):
+    root = str(files / "lake")
+    table = ns.table("sales.piped")
+
+    out = piped("export", "sales.orders", "-", "--format", "arrow", "--root", root, folder=files)
+    assert pa.ipc.open_stream(out.stdout).read_all() == ns.table("sales.orders").to_arrow()
+    assert out.stderr == b""
+    made = piped("import", "sales.piped", "-", "--format", "arrow", "--root", root, folder=files, given=out.stdout)
+    assert (made.returncode, made.stdout) == (0, b"")
+    assert table.count() == 20
+    rows = b'{"id": 500, "item": "lamp"}\n{"id": 501, "item": "desk"}\n'
+    more = piped("insert", "sales.piped", "-", "--format", "json", "--root", root, folder=files, given=rows)
+    assert more.stderr == b"import into sales.piped: 2 rows\n"
+    assert table.to_arrow(filter="id >= 500").to_pylist() == [
+        {"id": 500, "item": "lamp", "price": None},
+        {"id": 501, "item": "desk", "price": None},
+    ]
+    strange = piped("insert", "sales.piped", "-", "--format", "csv", "--root", root, folder=files, given=b"what\n1\n")
+    assert (strange.returncode, b"the table has no column what" in strange.stderr) == (23, True)

@@ -1,0 +1,96 @@
+"""Turns are for speed: they end when nobody goes on with them, and nobody waits for one that does not end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from lancespace.testing.waiting import until
+from lancespace_dir.manifest import turns
+from lancespace_dir.manifest.turns import Turns
+from plugins.dir.tests.manifests import manifest_at, put, rows, storage_at
+from plugins.dir.tests.processes import Process
+
+
+def is_free(root: Path) -> bool:
+    with Turns(storage_at(root), "commit").if_free() as free:
+        return free
+
+
+def test_turn_waits_for_more_commits_and_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    mine = Turns(storage_at(tmp_path), "commit")
+    with mine.mine():
+        assert not is_free(tmp_path)
+    until(lambda: is_free(tmp_path), bool)
+
+    monkeypatch.setattr(turns, "IDLE", 30.0)
+    with mine.mine():
+        pass
+    assert not is_free(tmp_path)
+    mine.give_back()
+
+
+def test_turn_is_given_back_at_once_when_a_client_closes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(turns, "IDLE", 30.0)
+    manifest = manifest_at(tmp_path)
+    put(manifest, "x")
+    assert not is_free(tmp_path)
+
+    manifest.close()
+
+    assert is_free(tmp_path)
+
+
+def test_turn_ends_after_so_many_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(turns, "IDLE", 30.0)
+    monkeypatch.setattr(turns, "LONGEST_TURN", 30.0)
+    mine = Turns(storage_at(tmp_path), "commit")
+    for _ in range(turns.MOST_COMMITS):
+        assert mine._turn is None or not is_free(tmp_path)
+        with mine.mine():
+            pass
+
+    assert is_free(tmp_path)
+
+
+def test_two_clients_of_one_process_take_turns(tmp_path: Path):
+    clients = [manifest_at(tmp_path), manifest_at(tmp_path)]
+    put(clients[0], "x")
+
+    def work(number: int) -> None:
+        for count in range(30):
+            put(clients[number], f"n{number}x{count}")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(rows(tmp_path)) == 61
+
+
+def hold(root: Path) -> None:
+    """Be stopped in the middle of a turn."""
+    with Turns(storage_at(root), "commit").mine():
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def test_nobody_waits_for_a_process_that_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(turns, "PATIENCE", 0.2)
+    stopped = Process(hold, tmp_path)
+    try:
+        until(lambda: is_free(tmp_path), lambda free: not free)
+        manifest = manifest_at(tmp_path)
+        for number in range(20):
+            put(manifest, f"n{number}")
+    finally:
+        stopped.end()
+
+    assert len(rows(tmp_path)) == 20
+    put(manifest, "after")
+    assert len(rows(tmp_path)) == 21

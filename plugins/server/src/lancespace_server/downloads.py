@@ -1,0 +1,111 @@
+"""Query results that stream out: a worker thread writes them as to a file, the event loop sends them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from lancespace_server.settings import ServerSettings
+
+_CHUNK_BYTES = 1 << 20
+
+
+class Abandoned(Exception):  # noqa: N818 - nobody is left to be told of an error
+    """The caller does not want the rest."""
+
+
+class Download:
+    """The body of an answer as a writable file. What waits in memory is bounded: the writer waits while it is full."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._limit = settings.buffer_bytes
+        self._loop = asyncio.get_running_loop()
+        self._changed = threading.Condition()
+        self._arrived = asyncio.Event()
+        self._chunks: deque[bytes] = deque()
+        self._waiting = 0
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._position = 0
+        self._is_abandoned = False
+        self._has_ended = False
+        self._error: BaseException | None = None
+        self.closed = False
+
+    async def next(self) -> bytes:
+        """The next chunk; empty at the end. Raises what went wrong in the thread."""
+        while not self._chunks:
+            if self._error is not None:
+                raise self._error
+            if self._has_ended:
+                return b""
+            self._arrived.clear()
+            await self._arrived.wait()
+        with self._changed:
+            chunk = self._chunks.popleft()
+            self._waiting -= len(chunk)
+            self._changed.notify()
+        return chunk
+
+    def abandon(self) -> None:
+        """Nobody takes the rest: the writer is told with its next write."""
+        with self._changed:
+            self._is_abandoned = True
+            self._changed.notify()
+
+    # --- what follows is called by the worker thread ---
+
+    def write_batches(self, reader: pa.RecordBatchReader, *, as_stream: bool) -> None:
+        """Write all batches, as an Arrow IPC file or stream."""
+        sink = pa.PythonFile(self, mode="w")
+        make = pa.ipc.new_stream if as_stream else pa.ipc.new_file
+        with make(sink, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+
+    def write(self, data: bytes) -> int:
+        """Take some bytes; they are sent a megabyte at a time."""
+        self._parts.append(bytes(data))
+        self._size += len(data)
+        self._position += len(data)
+        if self._size >= _CHUNK_BYTES:
+            self._pass_on()
+        return len(data)
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """No more comes; with an error, what was written is not whole."""
+        if error is None and self._parts:
+            self._pass_on()
+        self._error, self._has_ended = error, True
+        self._loop.call_soon_threadsafe(self._arrived.set)
+
+    def _pass_on(self) -> None:
+        chunk = b"".join(self._parts)
+        self._parts, self._size = [], 0
+        with self._changed:
+            while self._waiting > self._limit and not self._is_abandoned:
+                self._changed.wait()
+            if self._is_abandoned:
+                raise Abandoned
+            self._chunks.append(chunk)
+            self._waiting += len(chunk)
+        self._loop.call_soon_threadsafe(self._arrived.set)
+
+    def tell(self) -> int:
+        """How much was written; the Arrow file format notes where its batches are."""
+        return self._position
+
+    def flush(self) -> None:
+        """Nothing to do: chunks go out by size."""
+
+    def writable(self) -> bool:
+        """Say to pyarrow that this is a file to write to."""
+        return True
+
+    def close(self) -> None:
+        """Nothing to do: see :meth:`finish`."""

@@ -1,0 +1,102 @@
+"""One request and its answer on the wire."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lancespace_server.headers import Headers
+
+if TYPE_CHECKING:
+    from lancespace.operations import Operation
+    from lancespace_server.failures import Failure
+    from lancespace_server.types import RawHeaders, Receive, Scope, Send
+
+CONNECTION = "lancespace.connection"
+"""Where our HTTP protocol leaves what it knows of the connection in the ASGI scope's extensions."""
+
+SECURITY_HEADERS: RawHeaders = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+]
+_STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
+_JSON = b"application/json"
+
+
+class Exchange:
+    """What is known of a request while it is answered; the log line is written from it."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self._send = send
+        self.headers = Headers(scope["headers"])
+        self.request_id = self.headers.request_id()
+        self.path = path_of(scope)
+        self.method: str = scope["method"]
+        self.query: bytes = scope["query_string"]
+        self.operation: Operation | None = None
+        self.principal = ""
+        self.identifier: list[str] | None = None
+        self.status = 0
+        self.error: str | None = None
+        self.received = 0
+        self.sent = 0
+
+    @property
+    def remote(self) -> str | None:
+        """The address of the caller."""
+        client = self.scope.get("client")
+        return client[0] if client else None
+
+    async def begin(self, status: int, content_type: bytes, more: RawHeaders) -> None:
+        """Send the head of the answer."""
+        self.status = status
+        headers = [*SECURITY_HEADERS, (b"x-request-id", self.request_id.encode()), *more]
+        if content_type:
+            headers.append((b"content-type", content_type))
+        if self.scope.get("scheme") == "https":
+            headers.append(_STRICT_TRANSPORT)
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def send(self, chunk: bytes, *, is_last: bool) -> None:
+        """Send a part of the body."""
+        self.sent += len(chunk)
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
+
+    async def answer(self, status: int, body: bytes, more: RawHeaders, content_type: bytes = _JSON) -> None:
+        """Send a whole answer."""
+        length = (b"content-length", str(len(body)).encode())
+        await self.begin(status, content_type if body else b"", [*more, length])
+        await self.send(body, is_last=True)
+
+    async def fail(self, failure: Failure) -> None:
+        """Send the error. An answer that has begun is broken off, so that nobody takes the part for the whole."""
+        self.error = failure.code.name
+        if self.status:
+            self._hang_up()
+        else:
+            await self.answer(failure.status, failure.body(self.request_id), list(failure.headers))
+
+    @property
+    def subject(self) -> str:
+        """The subject of the client's certificate; empty if there is none."""
+        subject: str = self._connection.get("subject", "")
+        return subject
+
+    @property
+    def _connection(self) -> dict[str, Any]:
+        known: dict[str, Any] = self.scope.get("extensions", {}).get(CONNECTION, {})
+        return known
+
+    def _hang_up(self) -> None:
+        """Close the connection without sending what still waits; under another HTTP server, its own way must do."""
+        abort = self._connection.get("abort")
+        if abort is not None:
+            abort()
+
+
+def path_of(scope: Scope) -> str:
+    """The path as it came, still percent-encoded, without the part that belongs to an application around us."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw.decode("latin-1").removeprefix(scope.get("root_path", ""))

@@ -1,0 +1,51 @@
+"""Who gets as far as an operation: no web pages from elsewhere, and only callers that are known."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from lance_namespace import PermissionDeniedError
+
+from lancespace_server.settings import is_loopback
+
+if TYPE_CHECKING:
+    from lancespace_server.exchange import Exchange
+    from lancespace_server.services import Services
+
+
+class Guard:
+    """Stands before authentication too: a browser on this machine must not be a way around it."""
+
+    def __init__(self, services: Services) -> None:
+        self._authenticator = services.authenticator
+        self._pool = services.pool
+        self._origins = {origin.encode() for origin in services.settings.cors_origins}
+        self._only_local = not self._authenticator.is_on and not services.settings.no_authentication
+
+    async def admit(self, exchange: Exchange) -> str:
+        """The principal that is calling.
+
+        Raises:
+            PermissionDeniedError: If a web page is calling that may not.
+            UnauthenticatedError: If nobody is known to be calling.
+        """
+        headers = exchange.headers
+        if headers.origin and headers.origin not in self._origins:
+            raise PermissionDeniedError("Web pages of this origin may not call the server (setting cors_origins).")
+        if self._only_local and headers.host and not _is_local(headers.host.decode("latin-1")):
+            raise PermissionDeniedError(
+                "Without authentication the server answers to localhost only, lest a web page with a name of its own "
+                "for this machine gets in: call it by 127.0.0.1 or localhost, or set up authentication."
+            )
+        principal = self._authenticator.quickly(headers, exchange.subject)
+        if principal is None:
+            return str(await self._pool.run(lambda: self._authenticator.thoroughly(headers)))
+        return principal
+
+
+@functools.lru_cache(maxsize=64)
+def _is_local(host: str) -> bool:
+    """Whether a Host header names this machine by a name that nobody else can give it."""
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    return is_loopback(name)

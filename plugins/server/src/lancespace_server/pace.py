@@ -1,0 +1,45 @@
+"""Which operations are answered so fast that handing them to a thread would take longer than the answer."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from lancespace.operations import Kind, Operation
+
+FAST_SECONDS = 0.005
+"""An answer from memory takes a hundredth of this; one that asks a store over a network takes longer."""
+
+TRUST = 20
+"""So many fast answers in a row, given by threads, must have been seen; one slow answer, and they are counted anew."""
+
+
+class Pace:
+    """Watches how long metadata reads take, and says when the event loop may answer them itself.
+
+    So a catalog in memory or on a local disk is answered without a thread, and one behind a network never is. What is
+    given up: a store that was fast and then hangs keeps the event loop of one worker waiting, once.
+    """
+
+    def __init__(self) -> None:
+        self._in_a_row: Counter[str] = Counter()
+
+    def is_fast(self, operation: Operation) -> bool:
+        """Whether to run the operation right here."""
+        return self._in_a_row[operation.name] >= TRUST
+
+    def watch(self, operation: Operation, function: Callable[[], Any]) -> Callable[[], Any]:
+        """The function, watched if it might be a fast one."""
+        if operation.writes or operation.kind is not Kind.METADATA:
+            return function
+        return lambda: self._timed(operation.name, function)
+
+    def _timed(self, name: str, function: Callable[[], Any]) -> Any:
+        started = time.perf_counter()
+        try:
+            return function()
+        finally:
+            is_slow = time.perf_counter() - started > FAST_SECONDS
+            self._in_a_row[name] = 0 if is_slow else self._in_a_row[name] + 1

@@ -1,0 +1,111 @@
+"""uvicorn's HTTP protocol with what it lacks: limits on the head of a request, and the client's certificate."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING, Any
+
+from lance_namespace import ErrorCode
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from lancespace_server import failures
+from lancespace_server.auth.certificates import subject_of
+from lancespace_server.exchange import CONNECTION
+from lancespace_server.failures import Failure
+
+if TYPE_CHECKING:
+    from uvicorn.config import Config
+
+    from lancespace_server.settings import ServerSettings
+
+MAX_HEAD_BYTES = 64 * 1024
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """A connection. A caller that sends its head slowly, or endlessly, does not keep it for long."""
+
+    def __init__(self, config: Config, *args: Any, **kwargs: Any) -> None:
+        super().__init__(config, *args, **kwargs)
+        factory: Any = config.app
+        self.settings: ServerSettings = factory.settings
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_in_head = True
+        self._has_progressed = False
+        self._head_bytes = 0
+        self._subject = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection if there is room."""
+        super().connection_made(transport)
+        tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+        if tls is not None and self.settings.tls_client_ca is not None:
+            self._subject = subject_of(tls.getpeercert())
+        if len(self.connections) > self.settings.max_connections:
+            self._refuse(failures.overloaded())
+        else:
+            self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Count what comes before the head is complete; after an early answer, take the rest for a while only."""
+        if self._timer is None and (self._is_in_head or self.cycle.response_complete):
+            self._expect_head()
+        self._has_progressed = False
+        super().data_received(data)
+        if not self._is_in_head or self._has_progressed:
+            self._head_bytes = 0
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > MAX_HEAD_BYTES:
+            message = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes."
+            self._refuse(Failure(431, ErrorCode.INVALID_INPUT, message))
+
+    def on_message_begin(self) -> None:
+        """Give the application the certificate's subject, and a way to hang up without waiting for the caller."""
+        super().on_message_begin()
+        self.scope["extensions"] = {CONNECTION: {"subject": self._subject, "abort": self.transport.abort}}
+
+    def on_headers_complete(self) -> None:
+        """The head is there in time."""
+        self._stop_timer()
+        self._is_in_head, self._has_progressed = False, True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The next request may begin."""
+        self._is_in_head, self._has_progressed = True, True
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP with the spec's JSON error."""
+        self._refuse(Failure(400, ErrorCode.INVALID_INPUT, msg))
+
+    def _expect_head(self) -> None:
+        self._timer = self.loop.call_later(self.settings.header_timeout, self._too_slow)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if self._head_bytes:
+            limit = self.settings.header_timeout
+            self._refuse(failures.too_slow("The head of the request did not come", limit))
+        else:
+            self.transport.close()
+
+    def _refuse(self, failure: Failure) -> None:
+        """Answer without the application, and hang up."""
+        body = failure.body("none")
+        lines = [STATUS_LINE[failure.status], b"content-type: application/json\r\nconnection: close\r\n"]
+        lines += [name + b": " + value + b"\r\n" for name, value in failure.headers if name != b"connection"]
+        lines += [b"content-length: %d\r\n\r\n" % len(body), body]
+        self.transport.write(b"".join(lines))
+        self.transport.close()

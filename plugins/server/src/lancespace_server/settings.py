@@ -1,0 +1,107 @@
+"""What can be set about the server. The command line is made from these fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+from dataclasses import dataclass
+from typing import Any
+
+from lance_namespace import InvalidInputError
+
+API_KEYS_VARIABLE = "LANCESPACE_SERVER_API_KEYS"
+"""Environment variable with API keys, ``alice:KEY,bob:KEY``, for where a file is unwieldy."""
+
+MIB = 1 << 20
+
+
+def _setting(default: Any, doc: str) -> Any:
+    return dataclasses.field(default=default, metadata={"doc": doc})
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """All settings with safe defaults: loopback only, nobody from outside gets in without a credential."""
+
+    host: str = _setting("127.0.0.1", "Address to listen on")
+    port: int = _setting(2333, "Port to listen on; 0 takes a free one")
+    workers: int = _setting(1, "Processes that serve, all of them the same catalog")
+
+    api_keys: str | None = _setting(
+        None,
+        f"File with a line 'name:SHA-256 of the key' per API key; the variable {API_KEYS_VARIABLE} takes plain ones",
+    )
+    jwt_jwks: str | None = _setting(None, "Path or https URL of the JWKS whose keys sign bearer tokens")
+    jwt_issuer: str | None = _setting(None, "Issuer ('iss') that bearer tokens must have")
+    jwt_audience: str | None = _setting(None, "Audience ('aud') that bearer tokens must have")
+    jwt_algorithms: tuple[str, ...] = _setting(("RS256", "ES256"), "Signature algorithms that are accepted")
+    tls_certificate: str | None = _setting(None, "PEM file with the server's certificate chain")
+    tls_key: str | None = _setting(None, "PEM file with the server's private key")
+    tls_client_ca: str | None = _setting(None, "PEM file with the CA of client certificates, which then authenticate")
+    no_authentication: bool = _setting(False, "Let everybody in, also from other machines")
+    policy: str | None = _setting(None, "TOML file that says who may do what; everything is allowed without it")
+
+    cors_origins: tuple[str, ...] = _setting((), "Origins of web pages that may call the server")
+    access_log: bool = _setting(True, "Write a JSON line per request to standard output")
+
+    max_json_bytes: int = _setting(16 * MIB, "Largest JSON body")
+    max_data_bytes: int | None = _setting(None, "Largest Arrow body; unlimited if not given")
+    max_batch_bytes: int = _setting(1024 * MIB, "Largest record batch of an Arrow body, which is held in memory")
+    buffer_bytes: int = _setting(8 * MIB, "How much of a body may wait in memory, each way")
+    spool_directory: str | None = _setting(None, "Where bodies of create_table wait until they are whole")
+    concurrency: int = _setting(32, "Operations that run at once, per worker")
+    max_waiting: int = _setting(256, "Operations that may wait for their turn, per worker; more are answered with 503")
+    max_per_principal: int | None = _setting(None, "Operations of one caller at once, per worker; more get a 429")
+    max_connections: int = _setting(2048, "Open connections, per worker")
+    request_timeout: float = _setting(600.0, "Seconds that an operation may take")
+    idle_timeout: float = _setting(30.0, "Seconds that a caller may let pass without sending or taking anything")
+    header_timeout: float = _setting(10.0, "Seconds that a caller may take to send the head of a request")
+    shutdown_timeout: float = _setting(60.0, "Seconds that running operations have to finish when the server stops")
+
+    def check(self, *, has_env_keys: bool) -> None:
+        """Refuse what would be unsafe or cannot work, before anything listens.
+
+        Raises:
+            InvalidInputError: Saying which settings mend it.
+        """
+        self._check_tls()
+        self._check_jwt()
+        if self.policy and self.no_authentication:
+            raise InvalidInputError("A policy needs to know who is calling: drop no_authentication.")
+        authenticates = bool(self.api_keys or has_env_keys or self.jwt_jwks or self.tls_client_ca)
+        if authenticates and self.no_authentication:
+            raise InvalidInputError("no_authentication contradicts the given credentials: keep one.")
+        if not authenticates and not self.no_authentication and (self.policy or not is_loopback(self.host)):
+            raise InvalidInputError(
+                f"Refusing to listen on {self.host!r} without authentication. Give api_keys, jwt_jwks or "
+                "tls_client_ca; or listen on 127.0.0.1; or, if everybody may do everything, set no_authentication."
+            )
+
+    def _check_tls(self) -> None:
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise InvalidInputError("TLS needs both tls_certificate and tls_key.")
+        if self.tls_client_ca and not self.tls_certificate:
+            raise InvalidInputError("tls_client_ca needs TLS: give tls_certificate and tls_key too.")
+
+    def _check_jwt(self) -> None:
+        if self.jwt_jwks is None:
+            return
+        if not (self.jwt_issuer and self.jwt_audience):
+            raise InvalidInputError("jwt_jwks needs jwt_issuer and jwt_audience: a token for others is not one for us.")
+        if self.jwt_jwks.startswith("http:"):
+            raise InvalidInputError(
+                "jwt_jwks must be a file or an https URL: keys that come in the clear prove nothing."
+            )
+        symmetric = [name for name in self.jwt_algorithms if name.startswith("HS") or name.lower() == "none"]
+        if symmetric or not self.jwt_algorithms:
+            raise InvalidInputError("jwt_algorithms must name public-key algorithms only, such as RS256 or ES256.")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,150 @@
+"""Bodies that stream in: the event loop receives them, a worker thread reads them as a file."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+from lancespace_server import failures
+from lancespace_server.deadlines import Deadline
+from lancespace_server.failures import Failure
+
+if TYPE_CHECKING:
+    from lancespace_server.settings import ServerSettings
+    from lancespace_server.types import Receive
+
+
+class Disconnected(Exception):  # noqa: N818 - the caller went away; nobody is left to be told of an error
+    """The caller closed the connection before the request was over."""
+
+
+class Upload:
+    """A body as a readable file. What waits in memory is bounded: the caller is not read from while it is full.
+
+    A body that ends too early, is too large or too slow makes :meth:`read` raise, so that what is being written is
+    never committed; :attr:`failure` then says why.
+    """
+
+    def __init__(self, receive: Receive, settings: ServerSettings) -> None:
+        self._receive = receive
+        self._settings = settings
+        self._loop = asyncio.get_running_loop()
+        self._changed = threading.Condition()
+        self._room = asyncio.Event()
+        self._chunks: deque[bytes] = deque()
+        self._waiting = 0
+        self._has_ended = False
+        self.total = 0
+        self.failure: Failure | Disconnected | None = None
+        self.closed = False
+
+    async def receive_first(self) -> None:
+        """Take in what fits into memory, so that small bodies hold no thread while they come."""
+        while self._waiting < self._settings.buffer_bytes and await self._receive_one():
+            pass
+
+    async def receive_rest(self) -> None:
+        """Take the body in until it ends, fails, or nobody reads it any more."""
+        while await self._receive_one():
+            while self._waiting > self._settings.buffer_bytes and not self.closed:
+                self._room.clear()
+                await self._room.wait()
+
+    def begins_with(self, magic: bytes) -> bool:
+        """Whether the body is of a kind that is known by its first bytes."""
+        with self._changed:
+            return b"".join(itertools.islice(self._chunks, len(magic)))[: len(magic)] == magic
+
+    def abort(self) -> None:
+        """Nobody waits for the operation any more: let it fail."""
+        self._end(Disconnected())
+
+    async def _receive_one(self) -> bool:
+        """Take one chunk; False if there is nothing to wait for any more."""
+        if self._has_ended or self.closed:
+            return False
+        limit = self._settings.idle_timeout
+        try:
+            with Deadline(limit, lambda: failures.too_slow("Nothing of the request's body came", limit)):
+                message = await self._receive()
+        except Failure as failure:
+            self._end(failure)
+            return False
+        if message["type"] == "http.disconnect":
+            self._end(Disconnected())
+            return False
+        self._add(message.get("body", b""))
+        if not message.get("more_body", False):
+            self._end()
+        return not self._has_ended
+
+    def _add(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        limit = self._settings.max_data_bytes
+        if limit is not None and self.total > limit:
+            self._end(failures.too_large("The body", limit, "max_data_bytes"))
+            return
+        with self._changed:
+            self._chunks.append(chunk)
+            self._waiting += len(chunk)
+            self._changed.notify()
+
+    def _end(self, failure: Failure | Disconnected | None = None) -> None:
+        with self._changed:
+            self.failure = self.failure or failure
+            self._has_ended = True
+            self._changed.notify()
+
+    # --- what follows is called by the worker thread ---
+
+    def read(self, size: int = -1) -> bytes:
+        """Exactly ``size`` bytes, or less at the end of the body; everything if negative.
+
+        Raises:
+            OSError: If the body is not whole, or more is asked for at once than is held in memory.
+        """
+        if size > self._settings.max_batch_bytes:
+            limit = self._settings.max_batch_bytes
+            self._end(failures.too_large("A record batch of the body", limit, "max_batch_bytes"))
+        parts: list[bytes] = []
+        missing = size
+        while missing != 0:
+            chunk = self._take(missing)
+            if not chunk:
+                break
+            parts.append(chunk)
+            missing -= len(chunk) if size >= 0 else 0
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _take(self, most: int) -> bytes:
+        """Some bytes as soon as there are any; none at the end."""
+        with self._changed:
+            while not self._chunks and not self._has_ended:
+                self._changed.wait()
+            if self.failure is not None:
+                raise OSError("the body of the request is not whole")
+            if not self._chunks:
+                return b""
+            chunk = self._chunks.popleft()
+            if 0 <= most < len(chunk):
+                self._chunks.appendleft(chunk[most:])
+                chunk = chunk[:most]
+            self._waiting -= len(chunk)
+        self._wake()
+        return chunk
+
+    def close(self) -> None:
+        """Nobody reads any more; what still comes is not kept."""
+        self.closed = True
+        self._wake()
+
+    def readable(self) -> bool:
+        """Say to pyarrow that this is a file to read from."""
+        return True
+
+    def _wake(self) -> None:
+        if not self._room.is_set():
+            self._loop.call_soon_threadsafe(self._room.set)

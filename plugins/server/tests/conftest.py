@@ -1,0 +1,16 @@
+"""Fixtures shared by the tests of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from plugins.server.tests.hosting import Running, hosted
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One server process for all catalogs of a module."""
+    with hosted(tmp_path_factory.mktemp("host")) as server:
+        yield server

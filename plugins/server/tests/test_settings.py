@@ -1,0 +1,120 @@
+"""What the server refuses to start with, and its command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from lance_namespace import InvalidInputError
+
+from lancespace import connect
+from lancespace_server import ServerSettings, serve
+from lancespace_server.__main__ import main, parser
+
+TLS = {"tls_certificate": "c", "tls_key": "k"}
+JWT = {"jwt_jwks": "keys.json", "jwt_issuer": "i", "jwt_audience": "a"}
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
+def test_nobody_is_served_without_authentication_from_outside(host: str):
+    with pytest.raises(InvalidInputError) as refused:
+        ServerSettings(host=host).check(has_env_keys=False)
+
+    assert str(refused.value) == (
+        f"Refusing to listen on {host!r} without authentication. Give api_keys, jwt_jwks or tls_client_ca; "
+        "or listen on 127.0.0.1; or, if everybody may do everything, set no_authentication."
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"host": "::1"},
+        {"host": "localhost"},
+        {"host": "0.0.0.0", "no_authentication": True},
+        {"host": "0.0.0.0", "api_keys": "file"},
+        {"host": "0.0.0.0", **JWT},
+        {"host": "0.0.0.0", **TLS, "tls_client_ca": "ca"},
+    ],
+)
+def test_what_is_safe_is_allowed(settings: dict[str, object]):
+    ServerSettings(**settings).check(has_env_keys=False)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tls_certificate": "c"}, "both tls_certificate and tls_key"),
+        ({"tls_client_ca": "ca"}, "tls_client_ca needs TLS"),
+        ({"jwt_jwks": "keys.json"}, "jwt_jwks needs jwt_issuer and jwt_audience"),
+        ({**JWT, "jwt_jwks": "http://issuer.example/keys"}, "an https URL"),
+        ({**JWT, "jwt_algorithms": ("RS256", "HS256")}, "public-key algorithms only"),
+        ({**JWT, "jwt_algorithms": ("none",)}, "public-key algorithms only"),
+        ({"policy": "p", "no_authentication": True}, "A policy needs to know who is calling"),
+        ({"policy": "p"}, "without authentication"),
+        ({"api_keys": "k", "no_authentication": True}, "no_authentication contradicts"),
+    ],
+)
+def test_what_cannot_work_is_refused(settings: dict[str, object], message: str):
+    with pytest.raises(InvalidInputError) as refused:
+        ServerSettings(**settings).check(has_env_keys=False)  # type: ignore[arg-type]
+
+    assert message in str(refused.value)
+
+
+def test_a_connected_namespace_cannot_be_shared_or_wrapped():
+    namespace = connect("memory")
+    for settings in (ServerSettings(workers=2), ServerSettings(policy="p", api_keys="k")):
+        with pytest.raises(InvalidInputError, match="pass the name of its backend"):
+            serve(namespace, settings=settings)
+
+
+def test_every_setting_is_an_option():
+    given = vars(parser().parse_args(["dir", "root=/data", "--port", "1", "--cors-origins", "https://a,https://b"]))
+
+    assert {setting.name for setting in fields(ServerSettings)} == set(given) - {"backend", "properties"}
+    assert (given["port"], given["cors_origins"]) == (1, ("https://a", "https://b"))
+    assert given["jwt_algorithms"] == ServerSettings().jwt_algorithms
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nosuch"], "nosuch"),
+        (["dir"], "needs the property 'root'"),
+        (["memory", "--host", "0.0.0.0"], "Refusing to listen on '0.0.0.0' without authentication"),
+        (["memory", "--api-keys", "/no/such/file"], "/no/such/file"),
+        (
+            ["memory", "--policy", "/no/such/policy", "--api-keys", "/dev/null"],
+            "The policy /no/such/policy cannot be read",
+        ),
+    ],
+)
+def test_mistakes_are_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]):
+    assert main([*arguments, "--port", "0"]) == 2
+
+    written = capsys.readouterr().err
+    assert message in written
+    assert written.count("\n") == 1
+
+
+def test_keys_that_are_not_hashed_are_refused_without_being_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "keys").write_text("alice:plain-secret\n")
+
+    assert main(["memory", "--api-keys", str(tmp_path / "keys"), "--port", "0"]) == 2
+    written = capsys.readouterr().err
+    assert "line 1: expected 'name:' and 64 hex digits" in written
+    assert "plain-secret" not in written
+
+
+def test_importing_the_package_is_cheap():
+    script = (
+        "import sys, lancespace_server; print(sorted({'uvicorn', 'starlette', 'jwt', 'pyarrow'} & set(sys.modules)))"
+    )
+    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+    assert printed == "[]\n"

@@ -1,0 +1,150 @@
+"""Queries over tables of a namespace: what they answer, and what their scans read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from lance_namespace import TableNotFoundError
+
+from lancespace import connect
+from lancespace_spark import attach, sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lancespace import Namespace
+
+
+@pytest.fixture(scope="module")
+def ns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
+    with connect("dir", {"root": str(tmp_path_factory.mktemp("sql"))}) as namespace:
+        namespace.create_namespace("sales")
+        orders = {"id": range(100), "customer": [n % 7 for n in range(100)], "price": [n * 1.5 for n in range(100)]}
+        namespace.create_table("sales.orders", pa.table(orders))
+        names = {"id": range(7), "name": [f"c{n}" for n in range(7)], "small": pa.array(range(7), pa.uint8())}
+        namespace.create_table("sales.customers", pa.table(names))
+        shifted = {"p": range(50, 60), "q": range(10), "r": range(90, 100)}
+        namespace.create_table("shifted", pa.table(shifted))
+        yield namespace
+
+
+def scans(frame: DataFrame) -> list[tuple[set[str], str | None]]:
+    """The columns and the filter of each scan of a plan, in no order."""
+    from lancespace_spark.plans import _list, _scans
+
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    found = [scan for root in (plan, *_list(plan.subqueriesAll())) for scan, _ in _scans(root, ())]
+    return [
+        ({str(one.name()) for one in _list(scan.output())}, scan.relation().options().get("filter")) for scan in found
+    ]
+
+
+def answer(frame: DataFrame) -> list[tuple[object, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def test_only_the_columns_and_rows_that_are_needed_are_read(spark: SparkSession, ns: Namespace) -> None:
+    frame = sql(spark, ns, "SELECT sum(price) FROM sales.orders WHERE id >= 90 AND customer = 3")
+    assert scans(frame) == [({"id", "customer", "price"}, "((`id` >= 90) AND (`customer` = 3))")]
+    assert answer(frame) == [(94 * 1.5,)]
+    counted = sql(spark, ns, "SELECT count(*) FROM sales.orders")
+    assert [len(columns) for columns, _ in scans(counted)] == [1]
+    assert answer(counted) == [(100,)]
+
+
+def test_joins_read_what_each_side_needs(spark: SparkSession, ns: Namespace) -> None:
+    frame = sql(
+        spark,
+        ns,
+        "SELECT c.name, count(*) FROM sales.orders o JOIN sales.customers AS c ON o.customer = c.id "
+        "WHERE o.id < 14 AND c.name <> 'c0' GROUP BY c.name",
+    )
+    needed = {frozenset(columns) for columns, _ in scans(frame)}
+    assert needed == {frozenset({"id", "customer"}), frozenset({"id", "name"})}
+    assert answer(frame) == [(f"c{number}", 2) for number in range(1, 7)]
+
+
+QUERIES = {
+    "self join": "SELECT a.id AS x, b.id AS y FROM sales.orders a JOIN sales.orders b ON a.id = b.id + 1 "
+    "WHERE a.id < 3 AND b.id > 0",
+    "two filters": "SELECT a.id FROM (SELECT id FROM sales.orders WHERE id < 10) a "
+    "JOIN (SELECT id FROM sales.orders WHERE id > 7) b ON a.id = b.id",
+    "union": "SELECT id FROM sales.orders WHERE id < 2 UNION ALL SELECT id FROM sales.orders WHERE id > 98",
+    "subquery": "SELECT id FROM sales.orders WHERE price > (SELECT avg(price) * 1.9 FROM sales.orders)",
+    "exists": "SELECT name FROM sales.customers c WHERE EXISTS (SELECT 1 FROM sales.orders o "
+    "WHERE o.customer = c.id AND o.id > 96)",
+    "in": "SELECT id FROM sales.orders WHERE customer IN (SELECT id FROM sales.customers WHERE name = 'c4') "
+    "AND id < 30",
+    "with": "WITH big AS (SELECT * FROM sales.orders WHERE id >= 95) SELECT a.id FROM big a JOIN big b ON a.id = b.id "
+    "WHERE b.price < 146",
+    "window": "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY customer ORDER BY id DESC) AS n "
+    "FROM sales.orders) x WHERE n = 1",
+    "no alias": "SELECT orders.id FROM sales.orders WHERE orders.id = 5",
+    "quoted": "SELECT `id` FROM `sales`.`orders` WHERE `id` IN (1, 2, NULL)",
+    "left join": "SELECT o.id, c.name FROM sales.orders o LEFT JOIN sales.customers c "
+    "ON o.customer = c.id AND c.id > 5 WHERE o.id < 8",
+    "unsigned": "SELECT name FROM sales.customers WHERE small > -5 AND small < 300 AND small >= 5",
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_answers_are_those_of_datafusion(spark: SparkSession, ns: Namespace, name: str) -> None:
+    expected = sorted(tuple(row.values()) for row in ns.sql(QUERIES[name]).read_all().to_pylist())
+    assert expected
+    assert answer(sql(spark, ns, QUERIES[name])) == expected
+
+
+def test_columns_keep_their_places(spark: SparkSession, ns: Namespace) -> None:
+    """A scan with fewer columns must not change what a number or a place in a UNION means."""
+    frame = sql(spark, ns, "SELECT * FROM sales.orders WHERE id = 1")
+    assert frame.columns == ["id", "customer", "price"]
+    first = "SELECT price FROM (SELECT * FROM sales.orders ORDER BY 1 DESC LIMIT 1)"
+    assert answer(sql(spark, ns, first)) == [(99 * 1.5,)]
+    second = "SELECT price FROM (TABLE sales.orders ORDER BY 2, 1 LIMIT 2)"
+    assert answer(sql(spark, ns, second)) == [(0.0,), (7 * 1.5,)]
+    union = "SELECT sum(customer) FROM (SELECT * FROM sales.orders UNION ALL SELECT * FROM shifted)"
+    assert answer(sql(spark, ns, union)) == [(sum(n % 7 for n in range(100)) + sum(range(10)),)]
+
+
+def test_every_mention_of_a_table_is_of_the_same_version(spark: SparkSession, ns: Namespace) -> None:
+    ns.create_table("sales.live", pa.table({"id": range(10)}))
+    frame = sql(spark, ns, "SELECT count(*) FROM sales.live a JOIN sales.live b ON a.id = b.id")
+    ns.insert_into_table("sales.live", pa.table({"id": range(10, 20)}))
+    assert answer(frame) == [(10,)]
+    assert answer(sql(spark, ns, "SELECT count(*) FROM sales.live")) == [(20,)]
+
+
+def test_tables_of_spark_can_be_joined(spark: SparkSession, ns: Namespace) -> None:
+    spark.range(3).createOrReplaceTempView("chosen")
+    assert answer(sql(spark, ns, "SELECT o.id FROM sales.orders o JOIN chosen USING (id)")) == [(0,), (1,), (2,)]
+
+
+def test_an_unknown_table_is_told_with_names_that_are_near(spark: SparkSession, ns: Namespace) -> None:
+    with pytest.raises(TableNotFoundError, match=r"'sales\.order'. Near: sales\.orders"):
+        sql(spark, ns, "SELECT * FROM sales.order")
+    with pytest.raises(TableNotFoundError, match=r"'a\.b\.c'"):
+        sql(spark, ns, "SELECT * FROM a.b.c")
+
+
+def test_namespaces_may_be_deep(spark: SparkSession, ns: Namespace) -> None:
+    ns.create_namespace("sales.eu")
+    ns.create_table("sales.eu.orders", pa.table({"id": range(5)}))
+    assert answer(sql(spark, ns, "SELECT max(orders.id) FROM sales.eu.orders")) == [(4,)]
+
+
+def test_an_index_answers_a_look_up_without_a_scan(spark: SparkSession, ns: Namespace) -> None:
+    ns.create_table("sales.keys", pa.table({"id": range(1000), "name": [f"k{n}" for n in range(1000)]}))
+    ns.create_table_scalar_index("sales.keys", column="id", index_type="BTREE")
+    ns.insert_into_table("sales.keys", pa.table({"id": [77], "name": ["unindexed"]}))
+    frame = sql(spark, ns, "SELECT name FROM sales.keys WHERE id = 77")
+    assert frame.rdd.getNumPartitions() == 1
+    assert answer(frame) == [("k77",), ("unindexed",)]
+
+
+def test_attached_tables_are_views(spark: SparkSession, ns: Namespace) -> None:
+    assert {"sales.orders", "shifted"} <= set(attach(spark, ns))
+    assert answer(spark.sql("SELECT count(*) FROM `sales.orders`")) == [(100,)]
+    assert set(attach(spark, ns, "sales")) == {f"sales.{name}" for name in ns.tables("sales")}

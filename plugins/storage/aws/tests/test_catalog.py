@@ -1,0 +1,54 @@
+"""The directory catalog on S3, beside pylance's own on the same objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from lance.namespace import DirectoryNamespace
+from lance_namespace import CreateNamespaceRequest, ListNamespacesRequest, NamespaceAlreadyExistsError
+
+import lancespace
+from lancespace_dir.manifest.committer import Manifest
+
+if TYPE_CHECKING:
+    from lance_namespace import LanceNamespace
+
+
+def names(namespace: LanceNamespace) -> set[str]:
+    return set(namespace.list_namespaces(ListNamespacesRequest(id=[])).namespaces)
+
+
+@pytest.mark.parametrize("root", ["plain", "with space", "ünïcode", "with%20escape", "a~b*c"])
+def test_both_see_at_once_what_the_other_did(moto_options: dict[str, str], root: str):
+    """pylance takes ``%20`` in a location for a space, and fsspec does not: both must mean the same objects."""
+    properties = {"root": f"s3://lake/{root}", **{f"storage.{key}": value for key, value in moto_options.items()}}
+    ours = [lancespace.connect("dir", properties), lancespace.connect("dir", properties)]
+    theirs = DirectoryNamespace(**properties, **{"storage.allow_http": "true"})
+    made: set[str] = set()
+    for number in range(3):
+        for who, namespace in (("a", ours[0]), ("b", ours[1]), ("c", theirs)):
+            namespace.create_namespace(CreateNamespaceRequest(id=[f"{who}{number}"]))
+            made.add(f"{who}{number}")
+            assert [names(each) for each in (*ours, theirs)] == [made] * 3
+    with pytest.raises(NamespaceAlreadyExistsError):
+        ours[0].create_namespace(["c2"])
+
+
+def test_a_change_that_was_looked_up_before_others_committed_is_run_again(moto_options: dict[str, str]):
+    """An operation looks once for what others did; what it finds out too late, its commit finds out."""
+    properties = {"root": "s3://lake/races", **{f"storage.{key}": value for key, value in moto_options.items()}}
+    mine, theirs = lancespace.connect("dir", properties), lancespace.connect("dir", properties)
+    mine.create_namespace(["before"])
+    manifest: Manifest = mine._connection.backend.catalog.manifest
+
+    with manifest.one_look():
+        assert manifest.get("between") is None
+        theirs.create_namespace(["between"])
+        assert manifest.get("between") is None
+        mine.create_namespace(["after"])
+    with manifest.one_look():
+        theirs.drop_namespace(["between"])
+        mine.create_namespace(["between"])
+
+    assert names(theirs) == {"before", "between", "after"}

@@ -1,0 +1,47 @@
+"""What the conformance suite needs to know of a directory catalog in a cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import lance
+import pytest
+from lance_namespace import LanceNamespace
+
+import lancespace
+from lancespace.testing import Conformance, Feature
+from lancespace.testing.samples import sample
+from tests.emulators.clouds import Cloud
+
+
+class CloudConformance(Conformance):
+    """The suite on the directory catalog, in the cloud that the fixture ``cloud`` of a subclass answers."""
+
+    features = frozenset(Feature) - {Feature.ATOMIC_BATCHES, Feature.LOCAL_TABLES}
+
+    @pytest.fixture(autouse=True)
+    def _use(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._root = cloud.new_root()
+
+    def connect(self, workdir: Path) -> lancespace.Namespace:  # noqa: ARG002 - the catalog is not on this machine
+        return self._cloud.connect(self._root)
+
+    def reconnect(self, namespace: LanceNamespace, workdir: Path) -> lancespace.Namespace:  # noqa: ARG002
+        return self.connect(workdir)
+
+    def connect_with_secret(self, workdir: Path, secret: str) -> lancespace.Namespace:  # noqa: ARG002
+        return self._cloud.with_options(**{self._cloud.secret_option: secret}).connect(self._root)
+
+    def place_table(self, workdir: Path, name: str) -> str:  # noqa: ARG002
+        storage = self._cloud.storage(self._root)
+        location = storage.uri(f"placed/{name}")
+        lance.write_dataset(sample(), location, storage_options=storage.options)
+        return location
+
+    def snapshot(self, workdir: Path) -> Mapping[str, Any]:  # noqa: ARG002
+        storage = self._cloud.storage(self._root)
+        found: Mapping[str, Any] = storage.filesystem.find(storage.path(), detail=True)
+        return {path: (entry["size"], entry.get("ETag") or entry.get("etag")) for path, entry in found.items()}
