@@ -142,35 +142,40 @@ def _create(port: int, data: bytes) -> int:
 
 
 def _streams(folder: str) -> Iterator[Result]:
-    """The same rows into a table, and out of it, through the server and without."""
+    """The same rows into a table, and out of it, through the server and without, in turns."""
     small, large = write_rows(f"{folder}/small", 10), write_rows(f"{folder}/large", STREAM_MB)
     with connect("dir", {"root": f"{folder}/catalog"}) as namespace:
         for table in ("warm", "rest", "sdk"):
             namespace.create_table(table, pa.ipc.open_stream(pa.OSFile(small)))
         location = namespace.describe_table("sdk").location or ""
+        namespace.create_table("once", pa.ipc.open_stream(pa.OSFile(large)))
+        once = namespace.describe_table("once").location or ""
     with _ours(f"{folder}/catalog", 1) as server:
-        _post(server.port, "warm/insert", small)
-        _query(server.port, "warm")
+        port = server.port
+        _post(port, "warm/insert", small)
+        _query(port, "warm")
         before = server.peak_megabytes()
-        over_rest = _megabytes_per_second(large, lambda: _post(server.port, "rest/insert", large))
-        peak = server.peak_megabytes()
-        direct = _megabytes_per_second(large, lambda: _insert_directly(location, large))
-        yield _share(f"insert of {STREAM_MB} MB", over_rest, direct, before, peak)
-        over_rest = _megabytes_per_second(large, lambda: _query(server.port, "rest"))
-        peak = server.peak_megabytes()
-        direct = _megabytes_per_second(large, lambda: _scan(location))
-        yield _share(f"query of {STREAM_MB} MB", over_rest, direct, before, peak)
+        inserts = _in_turns(lambda: _post(port, "rest/insert", large), lambda: _insert_directly(location, large))
+        yield _share(f"insert of {STREAM_MB} MB", inserts, before, server.peak_megabytes())
+        queries = _in_turns(lambda: _query(port, "once"), lambda: _scan(once))
+        yield _share(f"query of {STREAM_MB} MB", queries, before, server.peak_megabytes())
 
 
-def _share(case: str, over_rest: float, direct: float, before: float, peak: float) -> Result:
+def _in_turns(*works: Callable[[], None]) -> list[float]:
+    """The median of megabytes per second of each."""
+    taken: list[list[float]] = [[] for _ in works]
+    for _ in range(ROUNDS):
+        for work, seconds in zip(works, taken, strict=True):
+            started = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - started)
+    return [STREAM_MB / statistics.median(seconds) for seconds in taken]
+
+
+def _share(case: str, rates: list[float], before: float, peak: float) -> Result:
+    over_rest, direct = rates
     numbers = {"rest_mb_per_s": over_rest, "sdk_mb_per_s": direct, "share": over_rest / direct}
     return Result(case, {**numbers, "server_mb_before": before, "server_mb_peak": peak}, "0.6, memory flat")
-
-
-def _megabytes_per_second(path: str, work: Callable[[], None]) -> float:
-    started = time.perf_counter()
-    work()
-    return Path(path).stat().st_size / 1e6 / (time.perf_counter() - started)
 
 
 def _insert_directly(location: str, path: str) -> None:

@@ -26,12 +26,17 @@ def test_it_is_short():
         ("requests", []),
         ("lancespace-core[tables]>=0.1", ["core"]),
         ("lancespace_dir", ["core", "plugins/dir"]),
-        ("lancespace", [".", "core", "plugins/dir"]),
-        ("lancespace[sql]", [".", "core", "plugins/dir", "plugins/sql"]),
     ],
 )
 def test_what_a_requirement_needs_of_the_checkout(required: str, folders: list[str]):
     assert from_checkout([Requirement(required)]) == sorted((ROOT / folder).resolve() for folder in folders)
+
+
+def test_an_extra_brings_its_package():
+    without, with_extra = from_checkout([Requirement("lancespace")]), from_checkout([Requirement("lancespace[sql]")])
+
+    assert {ROOT, ROOT / "core", ROOT / "plugins" / "dir"} <= set(without)
+    assert set(with_extra) - set(without) == {ROOT / "plugins" / "sql"}
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import lance
 import pytest
@@ -21,19 +21,22 @@ class CloudConformance(Conformance):
 
     features = frozenset(Feature) - {Feature.ATOMIC_BATCHES, Feature.LOCAL_TABLES}
 
+    properties: ClassVar[Mapping[str, str]] = {}
+    """Of the catalog, beside its root and the options of the store."""
+
     @pytest.fixture(autouse=True)
     def _use(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._root = cloud.new_root()
 
     def connect(self, workdir: Path) -> lancespace.Namespace:  # noqa: ARG002 - the catalog is not on this machine
-        return self._cloud.connect(self._root)
+        return self._cloud.connect(self._root, **self.properties)
 
     def reconnect(self, namespace: LanceNamespace, workdir: Path) -> lancespace.Namespace:  # noqa: ARG002
         return self.connect(workdir)
 
     def connect_with_secret(self, workdir: Path, secret: str) -> lancespace.Namespace:  # noqa: ARG002
-        return self._cloud.with_options(**{self._cloud.secret_option: secret}).connect(self._root)
+        return self._cloud.with_options(**{self._cloud.secret_option: secret}).connect(self._root, **self.properties)
 
     def place_table(self, workdir: Path, name: str) -> str:  # noqa: ARG002
         storage = self._cloud.storage(self._root)

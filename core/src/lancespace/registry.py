@@ -53,7 +53,7 @@ STORAGE = Group(
     },
 )
 ENGINES = Group("lancespace.engines", "engine", {"spark": "spark"})
-WRAPPERS = Group("lancespace.wrappers", "wrapper", {})
+WRAPPERS = Group("lancespace.wrappers", "wrapper", {"authz": "server"})
 AUTH = Group("lancespace.auth", "auth method", dict.fromkeys(("api_key", "basic", "bearer", "oauth2", "sigv4"), "rest"))
 COMMANDS = Group("lancespace.commands", "command", {"serve": "server", "pipeline": "spark"})
 GROUPS = (BACKENDS, STORAGE, ENGINES, WRAPPERS, AUTH, COMMANDS)

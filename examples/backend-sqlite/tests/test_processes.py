@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from lance_namespace import ServiceUnavailableError, TableAlreadyExistsError
 from lance_catalog_sqlite import database
 from lancespace import Namespace, connect
 
-PROCESSES, TABLES = 3, 10
+PROCESSES, TABLES = 2, 10
 
 
 def open_catalog(folder: str) -> Namespace:
@@ -43,16 +44,38 @@ def test_each_name_goes_to_one_process(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["catalog.sqlite"]
 
 
-def test_a_busy_file_can_be_read_and_refuses_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    namespace = open_catalog(str(tmp_path))
-    namespace.declare_table("orders")
+@pytest.fixture
+def namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Namespace:
+    """A catalog with one table, that waits for nobody."""
+    made = open_catalog(str(tmp_path))
+    made.declare_table("orders")
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0)
+    return made
 
-    with closing(sqlite3.connect(tmp_path / "catalog.sqlite", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        assert list(namespace.tables()) == ["orders"]
-        with pytest.raises(ServiceUnavailableError, match=r"catalog\.sqlite' cannot be used: database is locked"):
-            namespace.declare_table("invoices")
-        other.execute("ROLLBACK")
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Somebody else who has the file open."""
+    with closing(sqlite3.connect(tmp_path / "catalog.sqlite", isolation_level=None)) as connection:
+        yield connection
+
+
+def test_who_writes_keeps_writers_away_and_no_readers(namespace: Namespace, other: sqlite3.Connection) -> None:
+    other.execute("BEGIN IMMEDIATE")
 
     assert list(namespace.tables()) == ["orders"]
+    with pytest.raises(ServiceUnavailableError, match=r"catalog\.sqlite' cannot be used: database is locked"):
+        namespace.declare_table("invoices")
+
+    other.execute("ROLLBACK")
+    assert list(namespace.tables()) == ["orders"]
+
+
+def test_who_reads_keeps_nobody_away(namespace: Namespace, other: sqlite3.Connection) -> None:
+    other.execute("BEGIN")
+    before = other.execute("SELECT id FROM entries").fetchall()
+
+    namespace.declare_table("invoices")
+
+    assert list(namespace.tables()) == ["invoices", "orders"]
+    assert other.execute("SELECT id FROM entries").fetchall() == before

@@ -35,7 +35,7 @@ def ns(folder: Path) -> Namespace:
 
 
 @pytest.fixture(scope="module")
-def terminal(folder: Path, ns: Namespace) -> Iterator[Terminal]:
+def terminal(folder: Path, ns: Namespace) -> Iterator[Terminal]:  # noqa: ARG001 - it is to be there
     """A terminal whose commands work on the catalog."""
     opened = Terminal(folder, environment(LANCESPACE_ROOT=str(folder / "lake")))
     yield opened

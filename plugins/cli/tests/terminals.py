@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def _spawned(
             program,
             arguments,
             cwd=str(folder),
-            env=variables,  # type: ignore[arg-type] # pexpect's stubs want bytes
+            env=variables,
             dimensions=(40, columns),
             echo=echo,
             timeout=PATIENCE,
@@ -98,12 +99,14 @@ def _spawned(
         )
 
 
-def piped(*arguments: str, folder: Path, given: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
+def piped(
+    *arguments: str, folder: Path, given: bytes = b"", variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """A process of its own, without a terminal."""
     return subprocess.run(
         [sys.executable, "-m", "lancespace_cli", *arguments],
         cwd=folder,
-        env=environment(**variables),
+        env=environment(**(variables or {})),
         input=given,
         capture_output=True,
         timeout=PATIENCE,

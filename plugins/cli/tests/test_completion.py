@@ -11,13 +11,11 @@ from plugins.cli.tests.terminals import piped
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lancespace import Namespace
-
 
 def complete(folder: Path, line: str, **variables: str) -> list[str]:
     """What bash is offered for the last word of a line."""
     asked = {"_LANCESPACE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
-    answer = piped(folder=folder, **asked, **variables)
+    answer = piped(folder=folder, variables=asked | variables)
     return answer.stdout.decode().split()
 
 

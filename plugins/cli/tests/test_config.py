@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import typer
@@ -11,9 +11,6 @@ import typer
 from lancespace_cli import config
 from lancespace_cli.hiding import Hidden, secrets_in
 from plugins.cli.tests.terminals import piped
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECRET = "Hs7-very-secret-9QpX"
 CONFIG = """
@@ -81,16 +78,16 @@ def test_mistakes_are_named(variables: dict[str, str], profile: str, missing: st
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path):
     (tmp_path / "config.toml").write_text("[")
 
-    with pytest.raises(typer.BadParameter, match="config.toml cannot be read"):
+    with pytest.raises(typer.BadParameter, match=r"config\.toml cannot be read"):
         config.choose(None, {config.CONFIG_VARIABLE: str(tmp_path / "config.toml")})
 
 
-def test_a_secret_from_the_keyring(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+def test_a_secret_from_the_keyring(variables: dict[str, str]):
     import keyring
     from keyring.backend import KeyringBackend
 
     class Ring(KeyringBackend):
-        priority = 1  # type: ignore[assignment]
+        priority = 1
 
         def get_password(self, service: str, username: str) -> str | None:
             return SECRET if (service, username) == ("lake", "key") else None
@@ -100,14 +97,14 @@ def test_a_secret_from_the_keyring(variables: dict[str, str], monkeypatch: pytes
         def delete_password(self, service: str, username: str) -> None: ...
 
     before = keyring.get_keyring()
-    keyring.set_keyring(Ring())
+    keyring.set_keyring(Ring())  # type: ignore[no-untyped-call]
     try:
         file = variables[config.CONFIG_VARIABLE]
-        with open(file, "a") as more:  # noqa: PTH123
+        with Path(file).open("a") as more:
             more.write('[profiles.ring]\nroot = "x"\n"storage.key" = { keyring = "lake/key" }\n')
             more.write('[profiles.empty]\nroot = "x"\n"storage.key" = { keyring = "lake/other" }\n')
         chosen = config.choose("ring", variables)
-        assert (chosen.properties["storage.key"], chosen.secrets) == (SECRET, {SECRET})
+        assert (chosen.properties["storage.key"], chosen.secrets) == (SECRET, frozenset({SECRET}))
         with pytest.raises(typer.BadParameter, match="keyring set lake other"):
             config.choose("empty", variables)
     finally:
@@ -118,8 +115,8 @@ def test_a_secret_from_the_keyring(variables: dict[str, str], monkeypatch: pytes
 def test_a_secret_is_never_shown(variables: dict[str, str], tmp_path: Path, profile: str):
     """Neither in messages, nor as JSON, nor in a traceback, nor by doctor."""
     seen = {**variables, "LANCESPACE_TRACEBACK": "1"}
-    failed = piped("ls", "--profile", profile, "--json", folder=tmp_path, **seen)
-    doctor = piped("doctor", "--profile", profile, folder=tmp_path, **seen)
+    failed = piped("ls", "--profile", profile, "--json", folder=tmp_path, variables=seen)
+    doctor = piped("doctor", "--profile", profile, folder=tmp_path, variables=seen)
 
     assert failed.returncode >= 10
     *trace, last = failed.stderr.decode().strip().splitlines()

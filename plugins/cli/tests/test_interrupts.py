@@ -34,10 +34,9 @@ def many(folder: Path) -> Path:
     return made
 
 
+@pytest.mark.usefixtures("many")
 @pytest.mark.parametrize("exists", [False, True])
-def test_an_import_that_is_interrupted_leaves_the_table_as_it_was(
-    folder: Path, ns: Namespace, many: Path, exists: bool
-):
+def test_an_import_that_is_interrupted_leaves_the_table_as_it_was(folder: Path, ns: Namespace, exists: bool):
     name = f"sales.into_{'old' if exists else 'new'}"
     if exists:
         ns.create_table(name, orders(0, 3))

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def test_jobs_that_change_rows(terminal: Terminal, ns: Namespace):
     ns.create_table("sales.work", orders(0, 10))
 
-    updated = terminal.run("job", "update", "sales.work", "--set", "price=price + 1", "--where", "id < 4", "--json", "--quiet")
+    updated = terminal.run(
+        "job", "update", "sales.work", "--set", "price=price + 1", "--where", "id < 4", "--json", "--quiet"
+    )
     assert json.loads(updated.text)["rows"] == 4
     assert terminal.run("job", "delete", "sales.work", "--where", "id >= 8", "--dry-run").lines == [
         "Would delete 2 rows of sales.work."
@@ -44,7 +46,7 @@ def test_jobs_that_keep_tables_in_order(terminal: Terminal, ns: Namespace):
     assert terminal.run("job", "maintain", "sales", answer="y").code == 0
 
 
-def test_jobs_that_bring_rows(terminal: Terminal, ns: Namespace, folder: Path):
+def test_jobs_that_bring_rows(terminal: Terminal, folder: Path):
     parquet.write_table(orders(0, 5), folder / "five.parquet")
 
     assert terminal.run("job", "import", "sales.five", "five.parquet").code == 0

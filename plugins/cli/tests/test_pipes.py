@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HEAVY = {"lance", "lance_namespace", "pyarrow", "fsspec", "rich", "lancespace_dir", "lancespace_server"}
 
 
-def test_results_are_plain_in_a_pipe_and_drawn_in_a_terminal(folder: Path, ns: Namespace, terminal: Terminal):
+def test_results_are_plain_in_a_pipe_and_drawn_in_a_terminal(folder: Path, terminal: Terminal):
     root = str(folder / "lake")
 
     out = piped("tree", "--root", root, folder=folder)
@@ -35,7 +35,7 @@ def test_results_are_plain_in_a_pipe_and_drawn_in_a_terminal(folder: Path, ns: N
     assert not re.search(r"\x1b\[[\d;]*3[1-7]m", terminal.run("doctor", "--no-color").raw)
 
 
-def test_bars_show_in_a_terminal_only(folder: Path, ns: Namespace, terminal: Terminal):
+def test_bars_show_in_a_terminal_only(folder: Path, terminal: Terminal):
     (folder / "one.csv").write_text("id,item,price\n1,lamp,2.5\n")
 
     assert "━" in terminal.run("import", "sales.bar", "one.csv").raw
@@ -52,7 +52,8 @@ def test_nobody_is_asked_without_a_terminal(folder: Path, ns: Namespace):
     assert ns.table("docs").exists()
 
 
-def test_a_reader_that_has_enough_is_no_error(folder: Path, ns: Namespace):
+@pytest.mark.usefixtures("ns")
+def test_a_reader_that_has_enough_is_no_error(folder: Path):
     command = [sys.executable, "-m", "lancespace_cli", "op", "list", "--root", str(folder / "lake")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
         assert process.stdout is not None
@@ -62,7 +63,7 @@ def test_a_reader_that_has_enough_is_no_error(folder: Path, ns: Namespace):
 
 
 @pytest.mark.parametrize("arguments", [["--help"], [], ["import", "--help"], ["job", "--help"], ["--version"]])
-def test_help_imports_nothing_heavy(arguments: list[str], folder: Path):
+def test_help_imports_nothing_heavy(arguments: list[str]):
     script = (
         "import json, sys\nfrom lancespace_cli.main import main\n"
         f"try:\n    main({arguments!r})\nfinally:\n    print(json.dumps(sorted(sys.modules)))"

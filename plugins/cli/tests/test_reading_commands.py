@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from plugins.cli.tests.terminals import Terminal, environment
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ def test_vectors_and_long_texts_are_cut_for_a_person(terminal: Terminal):
     assert row.endswith("…")
 
 
-def test_columns_that_do_not_fit_are_named(folder: Path, ns: Namespace):
+@pytest.mark.usefixtures("ns")
+def test_columns_that_do_not_fit_are_named(folder: Path):
     narrow = Terminal(folder, environment(LANCESPACE_ROOT=str(folder / "lake")), columns=40)
     try:
         answer = narrow.run("head", "docs", "-n", "1")

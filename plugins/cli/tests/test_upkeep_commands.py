@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import lance
 import pexpect
 import pyarrow as pa
+import pytest
 
 from lancespace.testing.waiting import until
 from plugins.cli.tests.terminals import spawn
@@ -74,7 +75,8 @@ def test_fsck_shows_and_repairs(terminal: Terminal, ns: Namespace, folder: Path)
     assert ns.table("sales.orders").count() == 20
 
 
-def test_serve_is_added_by_the_server(ns: Namespace, folder: Path):
+@pytest.mark.usefixtures("ns")
+def test_serve_is_added_by_the_server(folder: Path):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     shell = spawn("serve", "dir", f"root={folder / 'lake'}", "--port", str(port), folder=folder)

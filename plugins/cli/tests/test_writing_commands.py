@@ -34,8 +34,9 @@ def files(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("name", ["orders.parquet", "orders.csv", "orders.arrow", "orders.jsonl"])
-def test_every_format_goes_in_and_out_again(terminal: Terminal, ns: Namespace, files: Path, name: str):
+def test_every_format_goes_in_and_out_again(terminal: Terminal, ns: Namespace, name: str):
     table, out = f"sales.from_{name.partition('.')[2]}", f"out-{name}"
 
     assert terminal.run("import", table, name).lines[-1] == f"import into {table}: 10 rows"
@@ -56,7 +57,8 @@ def test_a_folder_is_one_commit(terminal: Terminal, ns: Namespace, files: Path):
     assert terminal.run("export", "sales.year", "parts", "--rows-per-file", "4", "--format", "parquet").code == 2
 
 
-def test_insert_appends_to_what_is_there(terminal: Terminal, ns: Namespace, files: Path):
+@pytest.mark.usefixtures("files")
+def test_insert_appends_to_what_is_there(terminal: Terminal, ns: Namespace):
     ns.create_table("sales.grows", orders(0, 5))
 
     assert terminal.run("insert", "sales.grows", "orders.csv").code == 0

@@ -8,7 +8,6 @@ import shutil
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import lance
 import pyarrow as pa
@@ -18,7 +17,7 @@ from lance_namespace import UnsupportedOperationError
 from lancespace import Namespace, connect
 from lancespace.jobs.stages import FOLDER
 from lancespace_dir import checks, repairs
-from lancespace_dir.checks import Finding, check
+from lancespace_dir.checks import check
 from lancespace_dir.manifest.schema import SCHEMA, TABLE, TABLE_VERSION, Entry, to_table
 from lancespace_dir.repairs import DONE, GONE, mend, mends
 
@@ -128,6 +127,16 @@ def test_an_orphan_that_is_a_whole_table_is_only_deleted_if_that_is_meant(ns: Na
     assert (tmp_path / "gone.lance").exists()
 
 
+def test_an_orphan_that_was_registered_meanwhile_is_left_alone(ns: Namespace):
+    place = location(ns, "sales.orders")
+    ns.deregister_table("sales.orders")
+    findings = list(check(ns, older_than=WEEK))
+    ns.register_table("sales.again", location=place.name)
+
+    assert [outcome for _, outcome in mend(ns, findings, older_than=WEEK)] == [GONE]
+    assert ns.table("sales.again").count() == 1
+
+
 def test_what_is_left_of_a_drop(ns: Namespace, tmp_path: Path):
     rest = tmp_path / "0123abcd_sales$dropped" / "data"
     rest.mkdir(parents=True)
@@ -202,7 +211,7 @@ def test_a_repair_that_was_interrupted_is_finished_by_the_next(ns: Namespace):
     findings = list(check(ns, older_than=WEEK))
     steps = mend(ns, findings, older_than=WEEK)
     next(steps)
-    steps.close()
+    del steps
 
     assert len(found(ns)) == 1
     assert [outcome for _, outcome in mend(ns, findings, older_than=WEEK)].count(DONE) == 1
@@ -210,11 +219,11 @@ def test_a_repair_that_was_interrupted_is_finished_by_the_next(ns: Namespace):
 
 
 def test_one_that_cannot_be_mended_does_not_hold_up_the_others(ns: Namespace, monkeypatch: pytest.MonkeyPatch):
-    def refuse(backend: Any, finding: Finding) -> bool:
+    def refuse(*_: object) -> bool:
         raise UnsupportedOperationError("not today")
 
     shutil.rmtree(location(ns, "sales.orders"))
     age(location(ns, "sales.soon"))
-    monkeypatch.setitem(repairs._REPAIRS, checks.MISSING_LOCATION, refuse)  # type: ignore[arg-type]
+    monkeypatch.setitem(repairs._REPAIRS, checks.MISSING_LOCATION, refuse)
 
     assert mended(ns) == {"sales.orders": "not today", "sales.soon": DONE}

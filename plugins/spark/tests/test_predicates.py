@@ -43,7 +43,7 @@ def rows(chance: random.Random) -> pa.Table:
             "day": pa.array(some(list(DAYS)), pa.date32()),
             "real": pa.array(some(list(FLOATS)), pa.float64()),
             "flag": pa.array(some([True, False]), pa.bool_()),
-            "odd `name`": pa.array(some([1, 2]), pa.int32()),
+            "odd name": pa.array(some([1, 2]), pa.int32()),
         }
     )
 
@@ -69,7 +69,7 @@ def condition(chance: random.Random, depth: int = 2) -> str:
             f"kind {compare} 'x'",
             f"day {compare} {day}",
             f"real {compare} {chance.choice(REALS)}",
-            f"`odd ``name``` {compare} 1",
+            f"`odd name` {compare} 1",
             f"text LIKE {chance.choice(PATTERNS)}",
             f"contains(text, {text})",
             f"startswith(text, {text})",

@@ -91,6 +91,15 @@ def test_vector_and_full_text_search(spark: SparkSession, root: str) -> None:
     assert ids(read(spark, root, columns="id", full_text_query="n42")) == [42]
 
 
+def test_workers_are_forked_by_a_daemon_that_has_loaded_what_takes_long(spark: SparkSession) -> None:
+    def daemon(_: int) -> str:
+        import os
+
+        return Path(f"/proc/{os.getppid()}/cmdline").read_text()
+
+    assert "lancespace_spark.daemon" in spark.sparkContext.parallelize([0], 1).map(daemon).first()
+
+
 @pytest.mark.usefixtures("ns")
 def test_what_is_wrong_is_told_before_any_task(spark: SparkSession, root: str) -> None:
     with pytest.raises(AnalysisException, match="has no column 'price'; it has id, name, v"):

@@ -65,6 +65,8 @@ class Stage:
         place = self.handle.place()
         target = self._folder(place) if _is_local(place) else self._target(place)
         reader = pa.RecordBatchReader.from_batches(schema, rows)
+        if isinstance(target, str):
+            settings = {"storage_options": dict(place.storage_options), **settings}
         written = write_fragments(reader, target, schema=schema, mode=self.mode, **settings)
         if not _is_local(place):
             self._list(place, written)
@@ -174,6 +176,19 @@ def declare(handle: TableHandle) -> bool:
     except TableAlreadyExistsError:
         return False
     return True
+
+
+def discard_all(handle: TableHandle, prefix: str) -> None:
+    """Remove the stages whose jobs begin so, on a local disk.
+
+    In an object store they stay: what they list may be part of a commit whose answer was lost.
+    """
+    place = handle.place()
+    folder = Path(handle.storage(place).path(f"{place.location}/{FOLDER}"))
+    if _is_local(place) and folder.exists():
+        for stage in folder.iterdir():
+            if stage.name.startswith(prefix):
+                Stage(handle, stage.name, "append").discard()
 
 
 def commit_first(place: TableRef, operation: Any) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     import pluggy
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from lancespace.properties import Property
 
 _DELETE_TRIES = 20
+_SPECIAL = re.compile(r"[%?#]")
+"""In a URL these begin an escape or end the path; pylance takes everything else as it is."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
@@ -42,6 +45,10 @@ def scheme_of(location: str) -> str:
 def as_uri(location: str) -> str:
     """A location as a complete URI: a plain path becomes a ``file://`` one."""
     return location if _SCHEME.match(location) else Path(location).absolute().as_uri()
+
+
+def _quote(special: re.Match[str]) -> str:
+    return f"%{ord(special[0]):02X}"
 
 
 class Storage:
@@ -76,13 +83,14 @@ class Storage:
         return self._hooks.lance_location(location=self.location) or self.location
 
     def uri(self, relative: str) -> str:
-        """The location of something below this one, as pylance takes it."""
-        return f"{self._lance_location}/{relative}" if relative else self._lance_location
+        """The location of something below this one, as pylance takes it: that of a store is a URL."""
+        inside = relative if self.is_local else _SPECIAL.sub(_quote, relative)
+        return f"{self._lance_location}/{inside}" if inside else self._lance_location
 
     def path(self, location: str | None = None) -> str:
         """A location of this store as a path of its file system."""
         path: str = self.filesystem._strip_protocol(location or self.location)  # noqa: SLF001 - fsspec's documented way
-        return path
+        return path if self.is_local else unquote(path)
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or directory at a path of the file system."""

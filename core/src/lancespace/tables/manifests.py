@@ -56,7 +56,9 @@ class ManifestDirectory:
 
     def __init__(self, ref: TableRef, branch: str | None, storage: Storage) -> None:
         if branch is not None and not _BRANCH.fullmatch(branch):
-            raise InvalidInputError(f"{branch!r} cannot be a branch: names have letters, digits, '.', '-', '_' and '/'.")
+            raise InvalidInputError(
+                f"{branch!r} cannot be a branch: names have letters, digits, '.', '-', '_' and '/'."
+            )
         on_branch = "" if branch in {None, MAIN_BRANCH} else f"/tree/{branch}"
         self._storage = storage
         self._table = f"{storage.path(ref.location).rstrip('/')}{on_branch}"
@@ -185,5 +187,4 @@ def _store_path(location: str) -> str:
     """A location as the key that pylance's object store uses: without scheme, bucket and leading slash."""
     if "://" not in location:
         return Path(location).absolute().as_posix().strip("/")
-    url = urlsplit(location)
-    return (unquote(url.path) if url.scheme == "file" else url.path).strip("/")
+    return unquote(urlsplit(location).path).strip("/")

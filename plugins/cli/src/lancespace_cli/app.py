@@ -22,9 +22,7 @@ Example: lancespace --root ./lake tree
 Root = Annotated[
     str | None, typer.Option(help="The directory catalog to use: a path or a URL such as s3://bucket/lake.")
 ]
-Profile = Annotated[
-    str | None, typer.Option(help="The profile of the config file to use.", autocompletion=profiles)
-]
+Profile = Annotated[str | None, typer.Option(help="The profile of the config file to use.", autocompletion=profiles)]
 Backend = Annotated[str | None, typer.Option(help="The backend to connect with, e.g. dir or rest.")]
 Given = Annotated[
     list[str] | None,

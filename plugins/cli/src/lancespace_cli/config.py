@@ -88,7 +88,9 @@ def _profile(name: str, contents: Mapping[str, Any], environment: Mapping[str, s
     values = dict(profiles[name])
     backend = values.pop("backend", None)
     properties = {key: _value(name, key, given, environment) for key, given in values.items()}
-    return Profile(backend, properties, frozenset(properties[key] for key, given in values.items() if given != properties[key]))
+    return Profile(
+        backend, properties, frozenset(properties[key] for key, given in values.items() if given != properties[key])
+    )
 
 
 def _value(profile: str, key: str, given: object, environment: Mapping[str, str]) -> str:

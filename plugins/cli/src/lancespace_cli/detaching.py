@@ -28,7 +28,11 @@ def run_detached() -> str:
     """
     command = [sys.executable, "-m", "lancespace_cli", "--yes", *sys.argv[1:]]  # What is to be asked, we have asked.
     child = subprocess.Popen(  # noqa: S603 - our own command line once more
-        command, env={**os.environ, VARIABLE: "1"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+        command,
+        env={**os.environ, VARIABLE: "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     )
     assert child.stdout is not None  # noqa: S101 - it is a pipe
     job_id = child.stdout.readline().decode().strip()

@@ -1,4 +1,4 @@
-"""The checks of ``lancespace doctor``. Each ends with a verdict: one that fails does not keep the others from being made."""
+"""The checks of ``lancespace doctor``: each ends with a verdict, and one that fails does not hold up the others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def diagnose(state: State, *, write: bool) -> Iterator[Check]:
     yield from _plugins()
     yield _java()
     yield _attempt("config file", lambda: _config(state))
-    connected = _attempt("connect", lambda: state.namespace.namespace_id())
+    connected = _attempt("connect", lambda: _connected(state))
     yield connected
     if connected.verdict == OK:
         yield _attempt("read", lambda: f"{sum(1 for _ in state.namespace.tables())} tables in the root namespace")
@@ -58,7 +58,9 @@ def _packages() -> Iterator[Check]:
         try:
             yield Check(name, OK, metadata.version(name))
         except metadata.PackageNotFoundError:
-            yield Check(name, MISSING, f"needed by spark only: {registry.install_hint('spark')}" if "spark" in name else "")
+            yield Check(
+                name, MISSING, f"needed by spark only: {registry.install_hint('spark')}" if "spark" in name else ""
+            )
 
 
 def _plugins() -> Iterator[Check]:
@@ -87,7 +89,12 @@ def _config(state: State) -> str:
     path = config.config_path(os.environ)
     known = ", ".join(config.profile_names(os.environ)) or "none"
     _, properties = state.catalog()
-    return f"{path} ({'profiles: ' + known if path.exists() else 'not there'}); properties: {', '.join(sorted(properties))}"
+    there = f"profiles: {known}" if path.exists() else "not there"
+    return f"{path} ({there}); properties: {', '.join(sorted(properties))}"
+
+
+def _connected(state: State) -> str:
+    return state.namespace.namespace_id()
 
 
 def _catalog(state: State, *, write: bool) -> Iterator[Check]:

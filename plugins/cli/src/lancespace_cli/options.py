@@ -11,9 +11,7 @@ from lancespace_cli.completion import namespaces, tables
 if TYPE_CHECKING:
     from lancespace import Namespace
 
-Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="The dotted name, e.g. sales.orders.", autocompletion=tables)
-]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The dotted name, e.g. sales.orders.", autocompletion=tables)]
 Table = Annotated[
     str, typer.Argument(metavar="TABLE", help="The table's dotted name, e.g. sales.orders.", autocompletion=tables)
 ]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from lancespace.jobs import SubmittedJob
     from lancespace_cli.state import State
 
-NoWait = Annotated[bool, typer.Option("--no-wait", help="Print the job's id at once; the job goes on in the background.")]
+NoWait = Annotated[
+    bool, typer.Option("--no-wait", help="Print the job's id at once; the job goes on in the background.")
+]
 
 
 def run_job(state: State, title: str, submit: Callable[[], SubmittedJob], *, no_wait: bool = False) -> None:

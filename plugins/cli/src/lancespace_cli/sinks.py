@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Write = Callable[["pa.RecordBatch"], None]
-SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".arrow": "arrow"}
+SUFFIXES = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".arrow": "arrow",
+}
 
 
 @contextmanager

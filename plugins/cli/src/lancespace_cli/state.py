@@ -16,6 +16,7 @@ from lancespace_cli.parsing import parse_properties
 if TYPE_CHECKING:
     from lancespace import Namespace
 
+DEFAULT_BACKEND = "dir"
 NO_CATALOG = (
     "No catalog is named: give --root DIR_OR_URL or --profile NAME, or set LANCESPACE_ROOT or LANCESPACE_PROFILE."
 )
@@ -65,12 +66,14 @@ class State:
     def catalog(self) -> tuple[str, dict[str, str]]:
         """The backend and the properties to connect with; from here on, what is secret among them is hidden."""
         chosen = config.choose(self._profile, os.environ)
-        properties = chosen.properties | parse_properties(self._given)
+        backend = self._backend or chosen.backend or DEFAULT_BACKEND
+        is_chosen = backend == (chosen.backend or DEFAULT_BACKEND)
+        properties = dict(chosen.properties) if is_chosen else {}  # Those of one backend mean nothing to another.
+        properties |= parse_properties(self._given)
         self.hidden.add([*chosen.secrets, *secrets_in(properties)])
         if self._root is not None:
             properties["root"] = self._root
-        backend = self._backend or chosen.backend or "dir"
-        if backend == "dir" and "root" not in properties:
+        if backend == DEFAULT_BACKEND and "root" not in properties:
             raise typer.BadParameter(NO_CATALOG)
         return backend, properties
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lance_namespace import (
     InvalidInputError,
@@ -38,8 +38,9 @@ class Place:
 class Catalog(Protocol):
     """The names of a directory. Identifiers come validated; what is missing or taken is one of the spec's errors."""
 
-    lacks: ClassVar[frozenset[str]]
-    """Operations that it has no place for."""
+    @property
+    def lacks(self) -> frozenset[str]:
+        """Operations that it has no place for."""
 
     def create_namespace(self, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
         """Enter a namespace and answer its properties."""

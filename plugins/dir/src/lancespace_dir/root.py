@@ -54,6 +54,7 @@ def relative(location: str, root: str) -> str:
         if not absolute.startswith(f"{root}/"):
             _refuse(location, root)
         inside = absolute[len(root) + 1 :]
+        inside = inside if scheme_of(location) == "file" else unquote(inside)
     parts = inside.split("/")
     if not inside or any(part in {"", ".", ".."} for part in parts) or re.search(r"[\x00-\x1f\\]", inside):
         _refuse(location, root)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import ClassVar
 
 from lance_namespace import InvalidInputError, NamespaceAlreadyExistsError, UnsupportedOperationError
 
@@ -14,17 +13,16 @@ from lancespace_dir import root
 from lancespace_dir.catalogs import Names, Place, no_namespace, no_table, table_exists
 from lancespace_dir.listing import Listing
 
+_NO_PLACE = frozenset({"create_namespace", "drop_namespace", "create_materialized_view", "refresh_materialized_view"})
+
 
 class ListingCatalog:
     """Tables of the root namespace only; there is nowhere to keep namespaces or properties."""
 
-    lacks: ClassVar[frozenset[str]] = frozenset(
-        {"create_namespace", "drop_namespace", "create_materialized_view", "refresh_materialized_view"}
-    )
-
     def __init__(self, listing: Listing, root_location: str) -> None:
         self._listing = listing
         self._root = root_location
+        self.lacks = _NO_PLACE if listing.has_directories else _NO_PLACE | {"rename_table"}
 
     def create_namespace(self, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
         """Refused: V1 has one level."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from lancespace_server.settings import ServerSettings
 
-_CHUNK_BYTES = 1 << 20
+_LARGE_BYTES = 1 << 18
 
 
 class Abandoned(Exception):  # noqa: N818 - nobody is left to be told of an error
@@ -69,11 +69,13 @@ class Download:
                 writer.write_batch(batch)
 
     def write(self, data: bytes) -> int:
-        """Take some bytes; they are sent a megabyte at a time."""
-        self._parts.append(bytes(data))
-        self._size += len(data)
+        """Take some bytes; small parts are put together, large ones go out as they are."""
         self._position += len(data)
-        if self._size >= _CHUNK_BYTES:
+        if len(data) >= _LARGE_BYTES and self._parts:
+            self._pass_on()
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size >= _LARGE_BYTES:
             self._pass_on()
         return len(data)
 
@@ -85,7 +87,7 @@ class Download:
         self._loop.call_soon_threadsafe(self._arrived.set)
 
     def _pass_on(self) -> None:
-        chunk = b"".join(self._parts)
+        chunk = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts, self._size = [], 0
         with self._changed:
             while self._waiting > self._limit and not self._is_abandoned:

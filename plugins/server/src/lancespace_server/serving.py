@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import ssl
+import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _KEEP_ALIVE_SECONDS = 75
 """Longer than proxies keep their idle connections, so that it is they who close them."""
 
-_HEALTH_SECONDS = 60
-"""How long a worker may not answer its supervisor; importing Lance alone can take seconds on a busy machine."""
+_READ_AHEAD_VARIABLE, _READ_AHEAD_BYTES = "LANCE_DEFAULT_IO_BUFFER_SIZE", str(64 << 20)
+"""How far Lance reads ahead of a caller that takes its results slowly: by default 2 GB, for each query."""
 
 _LOGGING: dict[str, Any] = {
     "version": 1,
@@ -50,6 +50,13 @@ class AppFactory:
 
         namespace = self.source if isinstance(self.source, Namespace) else open_namespace(*self.source, self.settings)
         return create_app(namespace, self.settings)
+
+    def about(self) -> str:
+        """What is served, without secrets."""
+        if isinstance(self.source, Namespace):
+            return self.source.namespace_id()
+        with open_namespace(*self.source, self.settings) as namespace:  # What is wrong with it is said here, and once.
+            return namespace.namespace_id()
 
 
 def open_namespace(backend: str, properties: Mapping[str, str], settings: ServerSettings) -> Namespace:
@@ -85,33 +92,55 @@ def serve(
             "A connected namespace has its properties already, and cannot be given to several workers or get a policy: "
             "pass the name of its backend and the properties instead."
         )
-    if not isinstance(source, Namespace):
-        open_namespace(*source, chosen).close()  # What is wrong with the properties is said here, and once.
+    _check_files(chosen)
     _run(AppFactory(source, chosen), chosen)
 
 
+def _check_files(settings: ServerSettings) -> None:
+    """Find what is wrong with keys and certificates before there are workers."""
+    from lancespace_server.auth import Authenticator
+
+    Authenticator(settings)
+    if settings.tls_certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(settings.tls_certificate, settings.tls_key)
+        if settings.tls_client_ca is not None:
+            context.load_verify_locations(settings.tls_client_ca)
+
+
 def _run(factory: AppFactory, settings: ServerSettings) -> None:
+    os.environ.setdefault(_READ_AHEAD_VARIABLE, _READ_AHEAD_BYTES)
+    with _listen(settings) as taken:
+        address, port = taken.getsockname()[:2]
+    bound = replace(settings, port=port)
+    sys.stderr.write(f"lancespace_server: serving {factory.about()} on {address}:{port}\n")
+    if settings.workers == 1:
+        run_worker(factory, bound)
+        return
+    from lancespace_server.supervisor import Supervisor
+
+    with tempfile.TemporaryDirectory() as shared:
+        # The numbers of all workers meet there; it must be known before they import the client library.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
+        Supervisor(settings.workers, run_worker, factory, bound).run()
+
+
+def run_worker(factory: AppFactory, settings: ServerSettings) -> None:
+    """Serve in this process; it has a socket of its own, among which the kernel spreads the connections."""
     from uvicorn import Server
-    from uvicorn.supervisors import Multiprocess
 
-    with ExitStack() as stack:
-        listener = stack.enter_context(_listen(settings))
-        if settings.workers > 1:
-            # The numbers of all workers meet in this directory; it must be known before they import the client library.
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
-        config = _config(factory, settings)
-        if settings.workers > 1:
-            Multiprocess(config, sockets=[listener]).run()
-        else:
-            Server(config).run(sockets=[listener])
+    with _listen(settings, is_shared=settings.workers > 1) as listener:
+        Server(_config(factory, settings)).run(sockets=[listener])
 
 
-def _listen(settings: ServerSettings) -> socket.socket:
+def _listen(settings: ServerSettings, *, is_shared: bool = False) -> socket.socket:
+    """A socket at the address; one that is not shared finds out whether another server is there already."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if is_shared:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     listener.bind((settings.host, settings.port))
-    listener.set_inheritable(True)
     return listener
 
 
@@ -129,12 +158,10 @@ def _config(factory: AppFactory, settings: ServerSettings) -> Config:
         loop="uvloop" if os.name == "posix" else "asyncio",
         ws="none",
         lifespan="on",
-        workers=settings.workers,
         log_config=_LOGGING,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_worker_healthcheck=_HEALTH_SECONDS,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(settings.shutdown_timeout),
         ssl_certfile=settings.tls_certificate,

@@ -26,6 +26,7 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.python.daemon.module": "lancespace_spark.daemon",
 }
 """What a session has unless it is told otherwise."""
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError, UnsupportedOperationError
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from lancespace.jobs.stages import Stage, declare
+from lancespace.engines import fingerprint
+from lancespace.jobs.stages import Stage, declare, discard_all
 from lancespace_spark.batches import NumberedBatches
 from lancespace_spark.types import stored_schema
-from lancespace_spark.writing import results_of, write_task
+from lancespace_spark.writing import TaskMessage, results_of, write_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,11 +27,13 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
     """Appends each micro batch in one commit that carries its number.
 
     Spark repeats a batch whose end it did not hear of. Before a commit the transactions of the table are searched for
-    the batch, so a repeat changes nothing. ``stream_id`` names the stream; by default it is its checkpoint. ``run`` is
-    the same wherever Spark makes this object for one run of a stream: tasks have one, and so has the commit.
+    the batch, so a repeat changes nothing. ``stream_id`` names the stream; by default it is its checkpoint.
+
+    Spark makes such an object for the tasks of a batch, and another one for its commit: only messages and the options
+    lead from one to the other.
     """
 
-    def __init__(self, options: SourceOptions, schema: StructType, *, run: str, overwrite: bool) -> None:
+    def __init__(self, options: SourceOptions, schema: StructType, *, overwrite: bool) -> None:
         if overwrite:
             raise UnsupportedOperationError("a stream can only append to a table: use the output mode 'append'")
         stream: str | None = options.get("stream_id") or options.checkpoint
@@ -40,7 +45,9 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
             declare(options.handle)
         self._schema = stored_schema(schema, options.vectors, None if existing is None else existing.schema)
         self._batches = NumberedBatches(options.handle, self._schema, stream)
-        self._stage = Stage(options.handle, run, "create" if existing is None else "append")
+        self._name = fingerprint("stream", stream)
+        job = f"{self._name}-{uuid.uuid4().hex}"
+        self._stage = Stage(options.handle, job, "create" if existing is None else "append")
         self._stage.prepare()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -49,10 +56,19 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """On the driver: make the batch visible, unless it is already."""
-        with self._stage.published(results_of(messages)) as fragments:
-            if fragments and not self._batches.commit(fragments, batchId):
-                self._stage.withdraw(fragments)
+        for stage in self._stages(messages):
+            with stage.published(results_of(messages)) as fragments:
+                if fragments and not self._batches.commit(fragments, batchId):
+                    stage.withdraw(fragments)
+        discard_all(self._options.handle, self._name)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
         """On the driver, after a failure: leave nothing behind."""
-        self._stage.discard()
+        for stage in self._stages(messages):
+            stage.discard()
+        discard_all(self._options.handle, self._name)
+
+    def _stages(self, messages: list[WriterCommitMessage | None]) -> list[Stage]:
+        """Where the tasks have written: one place, if any has told of it."""
+        jobs = {message.job for message in messages if isinstance(message, TaskMessage)}
+        return [replace(self._stage, job=job) for job in jobs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 from lance_namespace import TableColumnNotFoundError
@@ -27,10 +26,6 @@ HIDDEN = {name: StructField(name, LongType(), nullable=False) for name in ("_row
 
 class LanceSource(DataSource):
     """Reads and writes the tables of a namespace; see docs/spark for its options."""
-
-    def __init__(self, options: dict[str, str]) -> None:
-        super().__init__(options)
-        self._run = uuid.uuid4().hex
 
     @classmethod
     def name(cls) -> str:
@@ -74,7 +69,7 @@ class LanceSource(DataSource):
         """An exactly-once sink."""
         from lancespace_spark.sinks import TableStreamWriter
 
-        return TableStreamWriter(self._options(), schema, run=self._run, overwrite=overwrite)
+        return TableStreamWriter(self._options(), schema, overwrite=overwrite)
 
     def _options(self) -> SourceOptions:
         return parse(self.options)

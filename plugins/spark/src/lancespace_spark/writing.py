@@ -30,6 +30,8 @@ class TaskMessage(WriterCommitMessage):
     """What a task tells the driver."""
 
     written: Written = field(default_factory=dict)
+    job: str = ""
+    """The job of the stage that it was written to."""
 
 
 class TableWriter(DataSourceArrowWriter):
@@ -82,7 +84,8 @@ def write_task(
     """Write the rows of a partition in the types of the table."""
     names = ("max_rows_per_file", "max_bytes_per_file")
     settings: dict[str, Any] = {name: options.get(name) for name in names if options.get(name) is not None}
-    return TaskMessage(stage.write((cast_batch(batch, schema) for batch in batches), schema, **settings))
+    written = stage.write((cast_batch(batch, schema) for batch in batches), schema, **settings)
+    return TaskMessage(written, stage.job)
 
 
 def results_of(messages: Iterable[WriterCommitMessage | None]) -> list[Written]:

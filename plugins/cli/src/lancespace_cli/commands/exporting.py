@@ -99,13 +99,17 @@ def _write(
 
     from lancespace.errors import translated
 
-    batches, done, written = _Pieces(reader), 0, []
+    batches, done = _Pieces(reader), 0
+    written: list[str] = []
     with state.output.progress() as progress:
         bar = progress.add_task(title, total=total, rows="")
         try:
             while not written or batches.has_more():
                 target, limit = next(targets)
-                with translated(f"write {target}", missing=InvalidInputError), sink(target, kind, reader.schema) as write:
+                with (
+                    translated(f"write {target}", missing=InvalidInputError),
+                    sink(target, kind, reader.schema) as write,
+                ):
                     for batch in batches.take(limit):
                         write(batch)
                         done += batch.num_rows

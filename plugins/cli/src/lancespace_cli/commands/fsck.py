@@ -22,7 +22,9 @@ def fsck(
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended. Asks first.")] = False,
     delete_orphans: Annotated[
         bool,
-        typer.Option("--delete-orphans", help="With --repair: delete whole tables, too, that the catalog does not name."),
+        typer.Option(
+            "--delete-orphans", help="With --repair: delete whole tables, too, that the catalog does not name."
+        ),
     ] = False,
     older_than: Annotated[
         str, typer.Option(metavar="AGE", help="Leave reservations and leftovers alone that are younger.")

@@ -59,7 +59,9 @@ def diff(
         str | None,
         typer.Option(metavar="A,B", help="Compare row by row: these columns say which rows are the same one."),
     ] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="How many changed rows to show of each kind.")] = 10,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=0, help="How many changed rows to show of each kind.")
+    ] = 10,
     max_rows: Annotated[
         int, typer.Option(min=1, help="Refuse to compare more rows than this by key: they are held in memory.")
     ] = 1_000_000,

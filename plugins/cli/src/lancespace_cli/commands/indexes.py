@@ -15,7 +15,9 @@ Column = Annotated[str, typer.Argument(metavar="COLUMN", help="The column to ind
 Kind = Annotated[str, typer.Argument(metavar="TYPE", help="e.g. BTREE, BITMAP, FTS, IVF_PQ, IVF_HNSW_SQ.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="OPTION=VALUE", help="e.g. distance_type=cosine, num_partitions=256; may be repeated."),
+    typer.Option(
+        "--set", metavar="OPTION=VALUE", help="e.g. distance_type=cosine, num_partitions=256; may be repeated."
+    ),
 ]
 
 

@@ -119,7 +119,9 @@ def copy(
     run_job(state, f"copy {name} to {to}", submit, no_wait=no_wait)
 
 
-def maintain(context: typer.Context, namespace: Parent = "", *, older_than: OlderThan = "7d", no_wait: NoWait = False) -> None:
+def maintain(
+    context: typer.Context, namespace: Parent = "", *, older_than: OlderThan = "7d", no_wait: NoWait = False
+) -> None:
     """Compact every table, update its indexes and delete its old versions. Asks first.
 
     Example: lancespace job maintain sales --older-than 30d
@@ -174,7 +176,7 @@ def delete(
         return state.output.done(f"Would delete {count:,} rows of {name}.", would_delete=count)
     state.confirm(f"Delete {count:,} rows of {name}?")
     submit = lambda: jobs.delete_rows(state.namespace, name, where)  # noqa: E731
-    return run_job(state, f"delete from {name}", submit, no_wait=no_wait)
+    return run_job(state, f"delete rows of {name}", submit, no_wait=no_wait)
 
 
 def backfill(

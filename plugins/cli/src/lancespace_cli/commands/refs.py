@@ -39,7 +39,9 @@ def list_tags(context: typer.Context, name: Table) -> None:
     state.output.table(("tag", "version", "branch"), sorted(rows))
 
 
-def create_tag(context: typer.Context, name: Table, tag: TagName, version: TagVersion, *, branch: Branch = None) -> None:
+def create_tag(
+    context: typer.Context, name: Table, tag: TagName, version: TagVersion, *, branch: Branch = None
+) -> None:
     """Tag a version.
 
     Example: lancespace tag create sales.orders 2026-Q1 7
@@ -49,7 +51,9 @@ def create_tag(context: typer.Context, name: Table, tag: TagName, version: TagVe
     state.output.done(f"{tag} is version {version} of {name}.", name=name, tag=tag, version=version)
 
 
-def update_tag(context: typer.Context, name: Table, tag: TagName, version: TagVersion, *, branch: Branch = None) -> None:
+def update_tag(
+    context: typer.Context, name: Table, tag: TagName, version: TagVersion, *, branch: Branch = None
+) -> None:
     """Have a tag stand for another version.
 
     Example: lancespace tag update sales.orders latest-good 9
@@ -89,8 +93,12 @@ def create_branch(
     name: Table,
     branch: BranchName,
     *,
-    from_version: Annotated[int | None, typer.Option(metavar="N", min=1, help="Begin there; the latest, if not given.")] = None,
-    from_branch: Annotated[str | None, typer.Option(metavar="BRANCH", help="Begin on this branch instead of main.")] = None,
+    from_version: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Begin there; the latest, if not given.")
+    ] = None,
+    from_branch: Annotated[
+        str | None, typer.Option(metavar="BRANCH", help="Begin on this branch instead of main.")
+    ] = None,
 ) -> None:
     """Begin a branch.
 

@@ -56,7 +56,9 @@ def import_(
     files: Files,
     *,
     kind: Format = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the rows that are there. Asks first.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the rows that are there. Asks first.")
+    ] = False,
     no_wait: NoWait = False,
 ) -> None:
     """Import files or folders, in one commit; a table that is not there is created.

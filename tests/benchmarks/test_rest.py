@@ -1,0 +1,43 @@
+"""The benchmark of the REST server compares what it says; who is faster is not for a test to demand."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import load, rest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch):
+    for name, value in {"TABLES": 200, "STREAM_MB": 2, "SECONDS": 0.5, "ROUNDS": 1, "WORKERS": 1}.items():
+        monkeypatch.setattr(rest, name, value)
+
+
+def test_both_servers_and_both_streams_are_measured():
+    results = list(rest.run())
+
+    assert [result.case for result in results] == [
+        "table_exists, 200 tables, 16 connections",
+        "describe_table, 200 tables, 16 connections",
+        "list_tables(limit=100), 200 tables, 16 connections",
+        "create_table with 16 MB",
+        "insert of 2 MB",
+        "query of 2 MB",
+    ]
+    for result in results[:3]:
+        numbers = result.numbers
+        assert numbers["ratio"] == pytest.approx(numbers["ours_per_s"] / numbers["rust_per_s"])
+    assert results[3].numbers["ours_status"] == 200
+    assert all(result.numbers["server_mb_peak"] > 0 for result in results[4:])
+
+
+def test_load_is_made_without_wrk_too(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory):
+    monkeypatch.setattr(load.shutil, "which", lambda _: None)
+    root = str(tmp_path_factory.mktemp("catalog"))
+
+    with rest._ours(root, 1) as server:
+        assert load.per_second(server.port, "GET", ["/v1/table"], "", 0.5) > 0
+        with pytest.raises(RuntimeError, match="404"):
+            load.per_second(server.port, "GET", ["/v1/nothing"], "", 0.5)
