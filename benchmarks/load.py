@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _by_wrk(port: int, method: str, paths: Sequence[str], body: str, seconds: fl
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(_SCRIPT % (quoted, method, f"'{body}'" if body else "nil"))
         script.flush()
-        options = ["-t1", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "-s", script.name]
+        options = ["-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", script.name]
         command = ["wrk", *options, f"http://127.0.0.1:{port}"]
         report = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     if "Non-2xx" in report or "Socket errors" in report:
@@ -56,9 +57,10 @@ def _by_sockets(port: int, method: str, paths: Sequence[str], body: str, seconds
     """The same from one thread of Python, which takes more of the machine than wrk does."""
     turns = _requests(method, paths, body)
     answered, stop = 0, time.perf_counter() + seconds
-    with selectors.DefaultSelector() as selector:
+    with ExitStack() as stack:
+        selector = stack.enter_context(selectors.DefaultSelector())
         for _ in range(CONNECTIONS):
-            opened = socket.create_connection(("127.0.0.1", port))
+            opened = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
             selector.register(opened, selectors.EVENT_READ, bytearray())
             opened.sendall(next(turns))
         while time.perf_counter() < stop:
@@ -66,8 +68,6 @@ def _by_sockets(port: int, method: str, paths: Sequence[str], body: str, seconds
                 if _is_answered(key):
                     answered += 1
                     key.fileobj.sendall(next(turns))  # type: ignore[union-attr]
-        for key in list(selector.get_map().values()):
-            key.fileobj.close()  # type: ignore[union-attr]
     return answered / seconds
 
 

@@ -34,7 +34,7 @@ def test_both_servers_and_both_streams_are_measured():
 
 
 def test_load_is_made_without_wrk_too(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory):
-    monkeypatch.setattr(load.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     root = str(tmp_path_factory.mktemp("catalog"))
 
     with rest._ours(root, 1) as server:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -18,11 +20,11 @@ class _Gcs(CloudConformance):
 
 
 class TestV2(_Gcs):
-    properties = {"dir_listing_enabled": "false"}
+    properties: ClassVar[Mapping[str, str]] = {"dir_listing_enabled": "false"}
 
 
 class TestV1(_Gcs):
-    properties = {"manifest_enabled": "false"}
+    properties: ClassVar[Mapping[str, str]] = {"manifest_enabled": "false"}
     features = frozenset[Feature]()
 
     def place_table(self, workdir: Path, name: str) -> None:  # type: ignore[override]

@@ -7,7 +7,7 @@ from lance_namespace import ConcurrentModificationError, InvalidTableStateError
 
 from core.tests.jobs.support import TABLE, files, folder, ids, rows
 from lancespace.handles import TableHandle
-from lancespace.jobs.stages import FOLDER, Stage, discard_all
+from lancespace.jobs.stages import FOLDER, Stage, Written, discard_all
 
 if TYPE_CHECKING:
     from lancespace import Namespace
@@ -40,11 +40,16 @@ def test_a_commit_that_was_refused_leaves_nothing(ns: Namespace, stage: Stage) -
 
 def test_a_commit_whose_answer_is_lost_keeps_its_files(ns: Namespace, stage: Stage) -> None:
     written = stage.write(rows(10, 20).to_batches(), rows(0, 0).schema)
-    with pytest.raises(TimeoutError), stage.published([written]) as fragments:
-        stage.commit(rows(0, 0).schema, fragments, 1)
-        raise TimeoutError
+    with pytest.raises(TimeoutError):
+        _commit_without_answer(stage, written)
     stage.discard()
     assert ns.table(TABLE).to_arrow().num_rows == 20
+
+
+def _commit_without_answer(stage: Stage, written: Written) -> None:
+    with stage.published([written]) as fragments:
+        stage.commit(rows(0, 0).schema, fragments, 1)
+        raise TimeoutError
 
 
 def test_results_can_be_published_again_but_not_after_they_were_discarded(stage: Stage) -> None:

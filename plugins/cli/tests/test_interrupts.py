@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pexpect
 import pytest
 from pyarrow import parquet
 
+from lancespace.testing.waiting import until
+from lancespace_dir.checks import ORPHAN_DIRECTORY, ORPHAN_TABLE, check
 from plugins.cli.tests.conftest import orders
-from plugins.cli.tests.terminals import spawn, spawn_program
+from plugins.cli.tests.terminals import piped, spawn, spawn_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +56,25 @@ def test_an_import_that_is_interrupted_leaves_the_table_as_it_was(folder: Path, 
     if exists:
         assert ns.table(name).count() == 3
     assert "Traceback" not in shell.before
+    assert orphans(ns) == []
+
+
+@pytest.mark.usefixtures("many")
+def test_who_waits_for_the_job_of_another_process_cancels_it(folder: Path, ns: Namespace):
+    root = str(folder / "lake")
+    started = piped("import", "sales.far", "many", "--no-wait", "--root", root, folder=folder)
+    job = started.stdout.decode().strip()
+    shell = spawn("jobs", "wait", job, folder=folder, LANCESPACE_ROOT=root)
+
+    shell.expect(job)
+    shell.send(CTRL_C)
+    shell.expect("Stopping at the next safe point")
+    shell.expect(pexpect.EOF)
+    shell.close()
+
+    assert shell.exitstatus == 130
+    assert ns.describe_transaction([job]).status == "CANCELED"
+    until(lambda: ns.table("sales.far").exists(), lambda exists: not exists)
 
 
 @pytest.mark.parametrize("exists", [False, True])
@@ -76,6 +98,12 @@ def test_rows_from_standard_input_are_all_in_or_none(folder: Path, ns: Namespace
     assert ns.table(name).exists() is exists
     if exists:
         assert ns.table(name).count() == 3
+
+
+def orphans(ns: Namespace) -> list[str]:
+    """Directories of tables that the catalog does not name."""
+    found = check(ns, older_than=timedelta(0))
+    return [one.subject for one in found if one.kind in {ORPHAN_DIRECTORY, ORPHAN_TABLE}]
 
 
 def spawn_with_input(pipe: Path, *arguments: str, folder: Path, root: Path) -> pexpect.spawn:

@@ -1,0 +1,44 @@
+"""The pages about the server say what is so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from lancespace_server import ServerSettings
+from lancespace_server.policy import ACTIONS, Policy
+
+PLUGIN = Path(__file__).parents[1]
+PAGES = PLUGIN.parents[1] / "docs" / "server"
+
+
+def test_every_setting_is_on_the_page():
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", (PAGES / "index.md").read_text(), re.MULTILINE)
+
+    assert [(name, text) for name, _, text in rows] == [
+        (setting.name, setting.metadata["doc"]) for setting in fields(ServerSettings)
+    ]
+
+
+@pytest.mark.parametrize("name", ["lancespace.service", "nginx.conf", "Dockerfile"])
+def test_the_files_to_deploy_are_those_on_the_page(name: str):
+    assert (PLUGIN / "deploy" / name).read_text() in (PAGES / "deployment.md").read_text()
+
+
+def test_settings_that_pages_name_exist():
+    known = {setting.name for setting in fields(ServerSettings)}
+    for page in PAGES.glob("*.md"):
+        for option in re.findall(r"(?<![\w-])--([a-z]+-[a-z-]+)", page.read_text()):
+            name = option.removeprefix("no-").replace("-", "_")
+            assert name in known or f"no_{name}" in known, f"{page.name}: --{option}"
+
+
+def test_the_policy_on_the_page_is_valid(tmp_path: Path):
+    (text,) = re.findall(r'```toml title="policy.toml"\n(.*?)```', (PAGES / "security.md").read_text(), re.DOTALL)
+    (tmp_path / "policy.toml").write_text(text)
+
+    policy = Policy.load(str(tmp_path / "policy.toml"))
+    assert all(policy.allows("key:admin", action, ()) for action in ACTIONS)
