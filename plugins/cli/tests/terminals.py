@@ -68,7 +68,8 @@ class Terminal:
 
 def environment(**variables: str) -> dict[str, str]:
     """What a command sees: no configuration of whoever runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LANCESPACE_", "NO_COLOR"))}
+    foreign = ("LANCESPACE_", "NO_COLOR", "COLUMNS", "LINES")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {**kept, "TERM": "xterm-256color", "LANCESPACE_CONFIG": "/nowhere/config.toml", **variables}
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lancespace import Namespace
 
 CTRL_C = "\x03"
-FILES = 3000
+FILES = 20_000
 
 
 @pytest.fixture(scope="module")

@@ -186,6 +186,7 @@ def test_no_secret_is_logged_or_shown(caplog: pytest.LogCaptureFixture):
         "header__x-key": secret,
     }
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="urllib3.connectionpool")  # Other libraries turn it down.
     with Server(Reply(502)) as server, server.connect(**properties, retry__max_wait="0.01") as namespace:
         with pytest.raises(ServiceUnavailableError) as caught:
             namespace.create_table("t", sample(), storage_options={"aws_secret_access_key": secret})

@@ -95,7 +95,7 @@ class StoredFiles:
                 staged.parent.mkdir(parents=True, exist_ok=True)
                 staged.write_bytes(data)
                 staged.replace(target)
-            except FileNotFoundError:
+            except (FileNotFoundError, FileExistsError):
                 if not left:
                     raise
                 continue  # An equal job was faster, and forgot what it kept: the folder of both is gone.

@@ -35,13 +35,12 @@ class Metrics:
             "lancespace_body_bytes", "Bytes of Arrow data, by direction.", ("direction",), registry=self._registry
         )
         self._received, self._sent = self._bytes.labels("in"), self._bytes.labels("out")
-        under_way = Gauge(
+        self._under_way = Gauge(
             "lancespace_requests_under_way",
-            "Requests that were admitted and are not over.",
+            "Requests that were admitted and are not over, as each worker last noted.",
             registry=self._registry,
             multiprocess_mode="livesum",
         )
-        self._under_way = under_way
         self._pool = pool
         self._series: dict[tuple[str, int], Histogram] = {}
 
@@ -51,6 +50,7 @@ class Metrics:
         if series is None:
             series = self._series[operation, status] = self._seconds.labels(operation, str(status))
         series.observe(seconds)
+        self._under_way.set(self._pool.admitted)
         if received:
             self._received.inc(received)
         if sent:

@@ -122,7 +122,14 @@ def _run(factory: AppFactory, settings: ServerSettings) -> None:
     with tempfile.TemporaryDirectory() as shared:
         # The numbers of all workers meet there; it must be known before they import the client library.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
-        Supervisor(settings.workers, run_worker, factory, bound).run()
+        Supervisor(settings.workers, run_worker, factory, bound, bury=_forget_numbers).run()
+
+
+def _forget_numbers(process_id: int) -> None:
+    """What a worker that died had under way is not under way any more; what it had counted counts."""
+    from prometheus_client.multiprocess import mark_process_dead
+
+    mark_process_dead(process_id)  # type: ignore[no-untyped-call]
 
 
 def run_worker(factory: AppFactory, settings: ServerSettings) -> None:

@@ -24,11 +24,13 @@ class Supervisor:
     through a pipe, so no secret is on a command line or in a file.
     """
 
-    def __init__(self, count: int, work: Callable[..., None], *arguments: Any) -> None:
+    def __init__(self, count: int, work: Callable[..., None], *arguments: Any, bury: Callable[[int], None]) -> None:
+        """``work(*arguments)`` is what each worker runs; ``bury`` is told the process id of one that died."""
         self._context = multiprocessing.get_context("spawn")
         self._count = count
         self._work = work
         self._arguments = arguments
+        self._bury = bury
         self._is_stopping = False
 
     def run(self) -> None:
@@ -56,6 +58,7 @@ class Supervisor:
         if self._is_stopping:
             return worker
         _log.warning("Worker %s died (%s); another one takes its place", worker.pid, worker.exitcode)
+        self._bury(worker.pid or 0)
         return self._start()
 
     def _stop(self, *_: object) -> None:

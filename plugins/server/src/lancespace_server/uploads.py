@@ -48,10 +48,14 @@ class Upload:
 
     async def receive_rest(self) -> None:
         """Take the body in until it ends, fails, or nobody reads it any more."""
-        while await self._receive_one():
-            while self._waiting > self._settings.buffer_bytes and not self.closed:
-                self._room.clear()
-                await self._room.wait()
+        try:
+            while await self._receive_one():
+                while self._waiting > self._settings.buffer_bytes and not self.closed:
+                    self._room.clear()
+                    await self._room.wait()
+        finally:
+            if not self._has_ended:
+                self.abort()  # Nothing more comes, whatever the reason: nobody may wait for it.
 
     def begins_with(self, magic: bytes) -> bool:
         """Whether the body is of a kind that is known by its first bytes."""

@@ -9,6 +9,7 @@ from lance_namespace import ConcurrentModificationError
 
 from lancespace.errors import translate
 from lancespace.jobs.stages import commit_first
+from lancespace_spark.transactions import properties_of
 
 if TYPE_CHECKING:
     import lance
@@ -70,8 +71,7 @@ class NumberedBatches:
     def _has(self, dataset: lance.LanceDataset, batch: int) -> bool:
         """Whether the latest batch of this stream in the table is that one or a later one."""
         for version in sorted((entry["version"] for entry in dataset.versions()), reverse=True):
-            transaction = dataset.read_transaction(version)
-            named = (transaction.transaction_properties or {}) if transaction is not None else {}
+            named = properties_of(dataset, version)
             if named.get(STREAM) == self.stream:
                 return int(named[BATCH]) >= batch
         return False

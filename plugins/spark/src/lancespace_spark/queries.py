@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from lance_namespace import TableNotFoundError, UnsupportedOperationError
+from lance_namespace import NamespaceNotFoundError, TableNotFoundError, UnsupportedOperationError
 from pyspark.errors import AnalysisException, PySparkException
 
 from lancespace import identifiers
@@ -103,7 +103,7 @@ def _bind(spark: SparkSession, namespace: Namespace, found: Sequence[plans.Menti
 def _open(namespace: Namespace, handle: TableHandle) -> lance.LanceDataset:
     try:
         return handle.open()
-    except TableNotFoundError as error:
+    except (TableNotFoundError, NamespaceNotFoundError) as error:
         near = get_close_matches(handle.name, list(_tables_below(namespace, "")), n=3)
         hint = f" Near: {', '.join(near)}." if near else ""
         raise TableNotFoundError(f"Neither the namespace nor Spark has a table {handle.name!r}.{hint}") from error

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from lancespace_spark.reading import partitions_of, read_spans
+from lancespace_spark.transactions import operation_of
 
 if TYPE_CHECKING:
     import lance
@@ -100,8 +101,7 @@ def increments(options: SourceOptions, dataset: lance.LanceDataset, start: int, 
 def _appended(options: SourceOptions, dataset: lance.LanceDataset, version: int) -> list[Any]:
     """The fragments that a version added to those before it."""
     now = _at(dataset, version)
-    transaction = dataset.read_transaction(version)
-    kind = type(transaction.operation).__name__ if transaction is not None else "unknown operation"
+    kind = operation_of(dataset, version)
     if kind in WITHOUT_ROWS:
         return []
     before = {fragment.fragment_id for fragment in _at(dataset, version - 1).get_fragments()}
