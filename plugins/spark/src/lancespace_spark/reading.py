@@ -72,9 +72,10 @@ def read_spans(options: SourceOptions, schema: StructType, partition: InputParti
         return
     wire = wire_schema(schema)
     dataset = options.handle.open(partition.version, options.get("branch"))
+    there = {*dataset.schema.names, "_rowid", "_rowaddr"}
     for scan in _scans(partition.spans):
         scanner = dataset.scanner(
-            columns=wire.names,
+            columns=[name for name in wire.names if name in there],
             filter=options.get("filter"),
             fragments=[dataset.get_fragment(span.fragment) for span in scan],
             offset=scan[0].offset,
@@ -83,7 +84,17 @@ def read_spans(options: SourceOptions, schema: StructType, partition: InputParti
         )
         for batch in scanner.to_batches():
             if batch.num_rows:
-                yield cast_batch(batch, wire)
+                yield cast_batch(_with_later_columns(batch, wire), wire)
+
+
+def _with_later_columns(batch: pa.RecordBatch, wire: pa.Schema) -> pa.RecordBatch:
+    """Rows of a version that did not have a column yet have nulls in it."""
+    import pyarrow as pa
+
+    for field in wire:
+        if field.name not in batch.schema.names:
+            batch = batch.append_column(field, pa.nulls(batch.num_rows, field.type))
+    return batch
 
 
 def _scans(spans: tuple[Span, ...]) -> list[tuple[Span, ...]]:
