@@ -59,12 +59,13 @@ def test_a_format_can_be_told(ns: Namespace, tmp_path: Path) -> None:
 def test_rows_are_appended_in_the_types_of_the_table_or_replace_it(ns: Namespace, tmp_path: Path) -> None:
     ns.create_table(TABLE, rows(0, 3))
     narrow = rows(3, 6).set_column(0, "id", pa.array([3, 4, 5], pa.int32()))
-    path = parquet(tmp_path, "a.parquet", narrow.append_column("more", pa.array([1, 2, 3])))
+    path = parquet(tmp_path, "a.parquet", narrow)
     jobs.import_files(ns, TABLE, str(path)).wait()
     assert ids(ns) == list(range(6))
     assert ns.table(TABLE).dataset().schema == rows(0, 0).schema
     jobs.import_files(ns, TABLE, str(path), mode="overwrite").wait()
     assert ids(ns) == [3, 4, 5]
+    assert ns.table(TABLE).dataset().schema == narrow.schema
     with pytest.raises(InvalidInputError, match="mode must be one of append, overwrite"):
         jobs.import_files(ns, TABLE, str(path), mode="merge")
 
@@ -139,3 +140,38 @@ def test_a_column_that_must_be_there_is_missed(ns: Namespace, tmp_path: Path) ->
     without_id = parquet(tmp_path, "b.parquet", pa.table({"note": ["y"]}))
     with pytest.raises(JobFailedError, match="lacks the column id"):
         jobs.import_files(ns, TABLE, str(without_id)).wait()
+
+
+def test_a_column_that_the_table_lacks_is_refused(ns: Namespace, tmp_path: Path) -> None:
+    ns.create_table(TABLE, rows(0, 10))
+    wider = parquet(tmp_path, "a.parquet", rows(10, 20).append_column("note", pa.array(["x"] * 10)))
+    with pytest.raises(JobFailedError, match="has the column note, which the table lacks: add it first"):
+        jobs.import_files(ns, TABLE, str(wider)).wait()
+    assert ids(ns) == list(range(10))
+
+
+def test_an_import_into_a_table_that_was_dropped_begins_anew(ns: Namespace, tmp_path: Path) -> None:
+    parquet(tmp_path / "in", "0.parquet", rows(0, 10))
+    (tmp_path / "in" / "1.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(JobFailedError, match=r"1\.parquet"):
+        jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    ns.drop_table(TABLE)
+    parquet(tmp_path / "in", "1.parquet", rows(10, 20))
+    jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    assert ids(ns) == list(range(20))
+
+
+def test_an_import_goes_on_in_a_table_that_somebody_else_created_or_changed(ns: Namespace, tmp_path: Path) -> None:
+    parquet(tmp_path / "in", "0.parquet", rows(0, 10))
+    broken = tmp_path / "in" / "1.parquet"
+    broken.write_bytes(b"no Parquet")
+    with pytest.raises(JobFailedError):
+        jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    ns.create_table(TABLE, rows(100, 110))
+    with pytest.raises(JobFailedError):
+        jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    ns.alter_table_add_columns(TABLE, new_columns=[{"name": "note", "expression": "'x'"}])
+    parquet(tmp_path / "in", "1.parquet", rows(10, 20))
+    jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    assert sorted(ids(ns)) == [*range(20), *range(100, 110)]
+    assert ns.count_table_rows(TABLE, predicate="note = 'x'") == 10

@@ -74,10 +74,11 @@ def _run(source: TableHandle, version: int, stage: Stage, work: Work) -> None:
     dataset = source.open(version)
     declare(stage.handle)
     stage.prepare()
+    identity = stage.identity()
     tasks = [_Piece(source, version, fragment.fragment_id, stage) for fragment in dataset.get_fragments()]
     work.report(0.0, f"copying {len(tasks)} fragments", 0)
     results, rows = [], 0
-    for _, written in work.map(copy_fragment, tasks, key=lambda task: str(task.fragment)):
+    for _, written in work.map(copy_fragment, tasks, key=lambda task: f"{identity}:{task.fragment}"):
         results.append(written)
         rows += written["rows"]
         work.report(len(results) / len(tasks), f"copying {len(tasks)} fragments", rows)

@@ -16,6 +16,7 @@ from lancespace.jobs.stages import Stage, Written, declare
 from lancespace.jobs.submitted import SubmittedJob, submit
 
 if TYPE_CHECKING:
+    import lance
     import pyarrow as pa
 
     from lancespace.engines import Work
@@ -47,7 +48,9 @@ def import_files(
 
     ``files`` are paths or URLs that fsspec knows. A folder's files are all that its format names, and of a Delta table
     those of its latest version; names of folders like ``day=2024-01-31`` are columns, too. The columns of a new table
-    are those of the first file; all others must have them, unless they may be null.
+    are those of the first file. Others may lack columns that may be null; a column that the table lacks is an error.
+    The name of a new table is reserved first: an import that fails or is cancelled leaves it declared, and a repeat
+    goes on from the files that were done.
 
     Raises:
         InvalidInputError: If there is no such file, or its format is not known.
@@ -75,13 +78,12 @@ def _run(handle: TableHandle, found: list[SourceFile], mode: str, mark: str, wor
         schema = found[0].dataset().schema if existing is None or mode == "overwrite" else existing.schema
     if existing is None:
         declare(handle)
-    stage = Stage(handle, mark, "create" if existing is None else mode)
-    stage.prepare()
+    stage = _stage(handle, mark, mode, existing)
     packed = schema.serialize().to_pybytes()
     tasks = [_File(one, packed, stage) for one in found]
     work.report(0.0, f"importing {len(tasks)} files", 0)
     results, rows = [], 0
-    for _, written in work.map(import_file, tasks, key=_key):
+    for _, written in work.map(import_file, tasks, key=_Key(stage.identity())):
         results.append(written)
         rows += written["rows"]
         work.report(len(results) / len(tasks), f"importing {len(tasks)} files", rows)
@@ -91,9 +93,23 @@ def _run(handle: TableHandle, found: list[SourceFile], mode: str, mark: str, wor
     stage.discard(fragments)
 
 
-def _key(task: _File) -> str:
-    """A file that was changed since a failed import is imported anew."""
-    return f"{task.source.path}:{task.source.size}"
+def _stage(handle: TableHandle, mark: str, mode: str, existing: lance.LanceDataset | None) -> Stage:
+    """Where the files go. A repeat finds those of an earlier attempt if the table's columns are still the same."""
+    columns = [] if existing is None else [field.id() for field in existing.lance_schema.fields()]
+    schema = "" if existing is None else str(existing.schema)
+    stage = Stage(handle, fingerprint(mark, columns, schema), "create" if existing is None else mode)
+    stage.prepare()
+    return stage
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What a task is kept by: a file that was changed since a failed import is imported anew."""
+
+    stage: str
+
+    def __call__(self, task: _File) -> str:
+        return fingerprint(self.stage, task.source.path, task.source.size)
 
 
 def _rows(task: _File, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -101,9 +117,7 @@ def _rows(task: _File, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     source = task.source.dataset()
-    missing = [field.name for field in schema if field.name not in source.schema.names and not field.nullable]
-    if missing:
-        raise InvalidInputError(f"{task.source.path} lacks the column {', '.join(missing)}, which must not be null")
+    _check_columns(task.source.path, source.schema, schema)
     shared = [name for name in schema.names if name in source.schema.names]
     for batch in source.to_batches(columns=shared):
         columns = [
@@ -111,3 +125,14 @@ def _rows(task: _File, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             for field in schema
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _check_columns(path: str, given: pa.Schema, wanted: pa.Schema) -> None:
+    missing = [field.name for field in wanted if field.name not in given.names and not field.nullable]
+    if missing:
+        raise InvalidInputError(f"{path} lacks the column {', '.join(missing)}, which must not be null")
+    if unknown := [name for name in given.names if name not in wanted.names]:
+        raise InvalidInputError(
+            f"{path} has the column {', '.join(unknown)}, which the table lacks: add it first "
+            "(alter_table_add_columns), or import a file without it"
+        )

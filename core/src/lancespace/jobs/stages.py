@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 FOLDER = "_lancespace_jobs"
 """The folder of a table in which jobs keep what is not part of it; nothing of Lance's has that name."""
+
+_MARK = "started"
+"""The file in a job's folder that tells this folder from an earlier one of the same job."""
 
 Written = dict[str, Any]
 """What a task wrote: ``fragments``, as JSON values, and the number of ``rows``."""
@@ -53,6 +57,19 @@ class Stage:
         if _is_local(place) and self.mode != "create" and not storage.exists(storage.path(self._folder(place))):
             dataset = self.handle.open()
             dataset.shallow_clone(self._folder(place), dataset.version)
+
+    def identity(self) -> str:
+        """On the driver, after :meth:`prepare`: what tells this very folder, for the keys of a job that can go on.
+
+        If somebody drops the table, the folder goes with it. A repeat finds another one, and with it other keys;
+        otherwise it would take tasks for done whose files are gone.
+        """
+        place = self.handle.place()
+        storage = self.handle.storage(place)
+        mark = storage.path(f"{self._folder(place)}/{_MARK}")
+        with suppress(FileExistsError):
+            storage.put_if_absent(mark, uuid.uuid4().hex.encode())
+        return str(storage.filesystem.cat_file(mark).decode())
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, **settings: Any) -> Written:
         """In a task: write rows as data files, which nobody sees yet."""
@@ -150,7 +167,7 @@ class Stage:
 
     def _remove_listed(self, storage: Storage, place: TableRef, kept: frozenset[str]) -> None:
         listed = storage.filesystem.find(storage.path(self._folder(place)))
-        _remove_data(storage, place, {posixpath.basename(str(entry)) for entry in listed} - kept)
+        _remove_data(storage, place, {posixpath.basename(str(entry)) for entry in listed} - kept - {_MARK})
 
 
 def _remove_data(storage: Storage, place: TableRef, names: Iterable[str]) -> None:
