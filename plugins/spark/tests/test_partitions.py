@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lancespace_spark.partitions import Span, share_out
+from lancespace_spark.partitions import Span, row_bytes, share_out
 
 SIZES = st.lists(st.integers(0, 5000), max_size=30).map(lambda sizes: list(enumerate(sizes)))
 
@@ -34,9 +35,10 @@ def test_partitions_are_balanced(sizes: list[tuple[int, int]], target: int, at_l
     shares = share_out(sizes, target, at_least)
     rows = [sum(span.rows for span in share) for share in shares]
     total = sum(rows)
-    wanted = max(-(-total // target), min(at_least, total))
+    wanted = min(-(-total // (target * at_least)) * at_least, total)
     assert len(shares) <= wanted
     if total:
+        assert -(-total // wanted) <= target
         limit = -(-total // wanted)
         assert max(rows) <= 3 * limit
 
@@ -52,3 +54,10 @@ def test_fragments_can_be_kept_whole(sizes: list[tuple[int, int]], target: int, 
 
 def test_no_rows_are_no_partitions() -> None:
     assert share_out([(0, 0), (1, 0)], 10, 4) == []
+
+
+def test_the_width_of_a_row_is_told_by_its_types() -> None:
+    floats = pa.list_(pa.float32(), 16)
+    schema = pa.schema({"id": pa.int64(), "flag": pa.bool_(), "v": floats, "s": pa.struct({"a": pa.int32()})})
+    assert row_bytes(schema) == 8 + 1 + 64 + 4
+    assert row_bytes(pa.schema({"text": pa.string()})) > 0

@@ -33,12 +33,14 @@ def ns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
 
 def scans(frame: DataFrame) -> list[tuple[set[str], str | None]]:
     """The columns and the filter of each scan of a plan, in no order."""
-    from lancespace_spark.plans import _list, _scans
+    from lancespace_spark.plans import _list
 
     plan = frame._jdf.queryExecution().optimizedPlan()
-    found = [scan for root in (plan, *_list(plan.subqueriesAll())) for scan, _ in _scans(root, ())]
+    leaves = [leaf for root in (plan, *_list(plan.subqueriesAll())) for leaf in _list(root.collectLeaves())]
     return [
-        ({str(one.name()) for one in _list(scan.output())}, scan.relation().options().get("filter")) for scan in found
+        ({str(one.name()) for one in _list(leaf.output())}, leaf.relation().options().get("filter"))
+        for leaf in leaves
+        if leaf.getClass().getSimpleName() == "DataSourceV2ScanRelation"
     ]
 
 
@@ -140,8 +142,14 @@ def test_an_index_answers_a_look_up_without_a_scan(spark: SparkSession, ns: Name
     ns.create_table_scalar_index("sales.keys", column="id", index_type="BTREE")
     ns.insert_into_table("sales.keys", pa.table({"id": [77], "name": ["unindexed"]}))
     frame = sql(spark, ns, "SELECT name FROM sales.keys WHERE id = 77")
-    assert frame.rdd.getNumPartitions() == 1
+    assert scans(frame) == []
     assert answer(frame) == [("k77",), ("unindexed",)]
+    joined = "SELECT k.name, o.price FROM sales.keys k JOIN sales.orders o ON k.id = o.id WHERE k.id IN (77, 78)"
+    assert [columns for columns, _ in scans(sql(spark, ns, joined))] == [{"id", "price"}]
+    assert answer(sql(spark, ns, joined)) == [("k77", 115.5), ("k78", 117.0), ("unindexed", 115.5)]
+    many = sql(spark, ns, "SELECT count(*) FROM sales.keys WHERE id < 2000")
+    assert len(scans(many)) == 1
+    assert answer(many) == [(1001,)]
 
 
 def test_attached_tables_are_views(spark: SparkSession, ns: Namespace) -> None:

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from lancespace_cli.output import Output
     from lancespace_spark.pipeline import Outcome, Step
 
-app = typer.Typer(help="Run pipelines: files that say how tables come from others.", no_args_is_help=True)
+app = typer.Typer(
+    help="Run pipelines: files that say how tables come from others.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
 
 File = Annotated[Path, typer.Argument(help="The pipeline, a TOML or YAML file.", exists=True, dir_okay=False)]
 
@@ -46,13 +51,13 @@ def _run(output: Output, pipeline: object) -> list[Outcome]:
     assert isinstance(pipeline, Pipeline)  # noqa: S101 - the type is imported here, not at start-up
     outcomes: list[Outcome] = []
     with output.progress() as progress:
-        bar = progress.add_task(pipeline.name, total=len(pipeline.steps), rate="")
+        bar = progress.add_task(pipeline.name, total=len(pipeline.steps), rows="")
 
         def watch(step: Step, fraction: float, message: str) -> None:
             done = len(outcomes) + fraction
-            progress.update(bar, completed=done, description=step.name, rate=message)
+            progress.update(bar, completed=done, description=step.name, rows=message)
 
         for outcome in run(pipeline, watch):
             outcomes.append(outcome)
-            progress.update(bar, completed=len(outcomes), description=outcome.step.name, rate="")
+            progress.update(bar, completed=len(outcomes), description=outcome.step.name, rows="")
     return outcomes

@@ -1,13 +1,17 @@
 """Spark's Python daemon, with what every task needs loaded before it forks: a new worker then starts in a moment.
 
-Only what starts no thread is loaded, as a thread does not survive a fork: neither pyarrow nor lance.
+Only what starts no thread is loaded, as a thread does not survive a fork: neither pyarrow nor lance. It is frozen, so
+that the garbage collection after each task does not go through all of it.
 """
 
 from __future__ import annotations
+
+import gc
 
 import lance_namespace  # noqa: F401 - for the workers
 import pyspark.sql.datasource  # noqa: F401 - for the workers
 from pyspark.daemon import manager
 
 if __name__ == "__main__":
+    gc.freeze()
     manager()

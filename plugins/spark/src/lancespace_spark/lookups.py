@@ -32,26 +32,24 @@ def search(options: SourceOptions, wire: pa.Schema) -> RowsPartition:
     wanted["branch"] = options.get("branch")
     table = options.handle.namespace.table(list(options.handle.id))
     found = table.query(**{name: value for name, value in wanted.items() if value is not None})
-    return _packed(found, wire)
+    return pack(found, wire)
 
 
-def look_up(dataset: lance.LanceDataset, filter_text: str, wire: pa.Schema) -> RowsPartition | None:
+def look_up(dataset: lance.LanceDataset, filter_text: str, wire: pa.Schema) -> pa.Table | None:
     """The rows for which a filter holds, if an index finds them and they are few; None otherwise."""
+    import pyarrow as pa
+
     scanner = dataset.scanner(columns=wire.names, filter=filter_text, limit=MOST_ROWS + 1)
     if not _is_by_index(dataset, scanner.explain_plan(verbose=True)):
         return None
     rows = scanner.to_table()
-    return None if rows.num_rows > MOST_ROWS else _packed(rows.to_batches(), wire)
+    if rows.num_rows > MOST_ROWS:
+        return None
+    return pa.Table.from_batches([cast_batch(batch, wire) for batch in rows.to_batches()], wire)
 
 
-def unpack(partition: RowsPartition) -> Iterator[pa.RecordBatch]:
-    """The rows again."""
-    import pyarrow as pa
-
-    yield from pa.ipc.open_stream(partition.rows)
-
-
-def _packed(batches: Iterable[pa.RecordBatch], wire: pa.Schema) -> RowsPartition:
+def pack(batches: Iterable[pa.RecordBatch], wire: pa.Schema) -> RowsPartition:
+    """A few rows as a partition."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -59,6 +57,13 @@ def _packed(batches: Iterable[pa.RecordBatch], wire: pa.Schema) -> RowsPartition
         for batch in batches:
             writer.write_batch(cast_batch(batch, wire))
     return RowsPartition(sink.getvalue().to_pybytes())
+
+
+def unpack(partition: RowsPartition) -> Iterator[pa.RecordBatch]:
+    """The rows again."""
+    import pyarrow as pa
+
+    yield from pa.ipc.open_stream(partition.rows)
 
 
 def _is_by_index(dataset: lance.LanceDataset, plan: str) -> bool:

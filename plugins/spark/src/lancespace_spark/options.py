@@ -51,9 +51,6 @@ OWN: dict[str, Callable[[str], Any]] = {
     "stream_id": str,
     "batch": int,
     "skip_changes": _flag,
-    # Set by lancespace_spark.sql: to know a relation again in a plan, and to plan without reading anything.
-    "occurrence": int,
-    "dry": _flag,
 }
 """The options of the source itself, and how their text is read."""
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-PARTITION_ROWS = 1 << 20
-"""How many rows a partition has by default at most, where fragments can be told apart."""
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARTITION_BYTES = 256 << 20
+"""How much a task reads by default, about: each costs Spark a tenth of a second, and is what is lost with a worker."""
+
+_TEXT_BYTES = 64
+"""What a value is taken for whose type does not tell its size."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +46,39 @@ class RowsPartition(InputPartition):
         """As an Arrow IPC stream."""
 
 
+def row_bytes(schema: pa.Schema) -> int:
+    """How much a row takes in memory, about."""
+    return sum(width(field.type) for field in schema)
+
+
+def width(kind: pa.DataType) -> int:
+    """How many bytes a value of a type takes, about."""
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * width(kind.value_type)
+    if pa.types.is_struct(kind):
+        return sum(width(kind.field(number).type) for number in range(kind.num_fields))
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:
+        return _TEXT_BYTES
+
+
 def share_out(
     fragments: Iterable[tuple[int, int]], target_rows: int, at_least: int, *, cut: bool = True
 ) -> list[tuple[Span, ...]]:
     """Pack fragments, given as id and rows, into partitions of about equal numbers of rows.
 
-    There are as many partitions as the rows need at ``target_rows`` each, and as many as there are cores to keep busy
-    (``at_least``). With ``cut``, a fragment that is larger than a partition is cut.
+    There are as many partitions as there are cores to keep busy (``at_least``), or several for each if the rows need
+    more at ``target_rows`` each. With ``cut``, a fragment that is larger than a partition is cut.
     """
     sizes = [(fragment, rows) for fragment, rows in fragments if rows]
     total = sum(rows for _, rows in sizes)
     if not total:
         return []
-    count = max(-(-total // max(1, target_rows)), min(at_least, total))
+    rounds = -(-total // max(1, target_rows * at_least))
+    count = min(rounds * at_least, total)
     limit = -(-total // count)
     pieces = (span for sized in sizes for span in (_cut(*sized, limit) if cut else [Span(*sized)]))
     spans = sorted(pieces, key=lambda span: -span.rows)

@@ -90,14 +90,14 @@ def _mentions(visits: list[_Visit], *, has_star: bool) -> list[Mention]:
 
 
 def needs(frame: DataFrame, marker: str) -> dict[int, Need]:
-    """What each relation needs, by the number that its option ``marker`` carries."""
+    """What is needed of each relation over files, by the number that its option ``marker`` carries."""
     plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - Python has no other way to the plan
     found: dict[int, Need] = {}
     for root in (plan, *_list(plan.subqueriesAll())):
         for scan, above in _scans(root, ()):
             number = scan.relation().options().get(marker)
-            if number is not None:
-                need = found.setdefault(int(number), Need())
+            if number.isDefined():
+                need = found.setdefault(int(number.get()), Need())
                 columns, condition = _of_scan(scan, above)
                 need.columns |= columns
                 need.filters.append(condition)
@@ -119,7 +119,7 @@ def _of_scan(scan: Any, above: tuple[Any, ...]) -> tuple[set[str], str | None]:
 
 
 def _scans(node: Any, above: tuple[Any, ...]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    if node.getClass().getSimpleName() == "DataSourceV2ScanRelation":
+    if node.getClass().getSimpleName() == "LogicalRelation" and hasattr(node.relation(), "options"):
         yield node, above
     for child in _list(node.children()):
         yield from _scans(child, (node, *above))

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from lancespace_spark import lookups
 from lancespace_spark.casting import cast_batch
-from lancespace_spark.partitions import PARTITION_ROWS, RowsPartition, ScanPartition, Span, share_out
+from lancespace_spark.partitions import PARTITION_BYTES, RowsPartition, ScanPartition, Span, row_bytes, share_out
 from lancespace_spark.types import wire_schema
 
 if TYPE_CHECKING:
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from lancespace_spark.options import SourceOptions
+
+
+BATCH_ROWS = 1 << 16
+"""How many rows are handed to Spark at once, by default; each time costs Python and Java half a millisecond."""
+BATCH_BYTES = 8 << 20
+"""The same in bytes: whichever is reached first."""
 
 
 class TableReader(DataSourceReader):
@@ -30,8 +36,6 @@ class TableReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One for each group of fragments; a few rows that an index or a search finds are one by themselves."""
-        if self._options.get("dry"):
-            return [ScanPartition((), 0)]
         if self._options.search:
             return [lookups.search(self._options, wire_schema(self._schema))]
         dataset = self._options.handle.open(self._options.version, self._options.get("branch"))
@@ -41,9 +45,11 @@ class TableReader(DataSourceReader):
 
             found = list(increments(self._options, dataset, since, dataset.version))
             return found or [ScanPartition((), dataset.version)]
-        condition = self._options.get("filter")
-        rows = lookups.look_up(dataset, condition, wire_schema(self._schema)) if condition else None
-        return [rows] if rows is not None else partitions_of(dataset, dataset.get_fragments(), self._options)
+        condition, wire = self._options.get("filter"), wire_schema(self._schema)
+        rows = lookups.look_up(dataset, condition, wire) if condition else None
+        if rows is not None:
+            return [lookups.pack(rows.to_batches(), wire)]
+        return partitions_of(dataset, dataset.get_fragments(), self._options, wire.names)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, as Spark's JVM expects them."""
@@ -53,13 +59,15 @@ class TableReader(DataSourceReader):
 
 
 def partitions_of(
-    dataset: lance.LanceDataset, fragments: Sequence[Any], options: SourceOptions
+    dataset: lance.LanceDataset, fragments: Sequence[Any], options: SourceOptions, columns: Sequence[str] | None = None
 ) -> list[InputPartition]:
     """Share fragments out to tasks; without any, one task that reads nothing, as Spark wants at least one."""
-    sizes = [(fragment.fragment_id, fragment.count_rows()) for fragment in fragments]
+    import pyarrow as pa
+
+    read = [field for field in dataset.schema if columns is None or field.name in columns]
     shares = share_out(
-        sizes,
-        options.get("partition_rows") or PARTITION_ROWS,
+        [(fragment.fragment_id, fragment.count_rows()) for fragment in fragments],
+        options.get("partition_rows") or PARTITION_BYTES // max(1, row_bytes(pa.schema(read))) or 1,
         at_least=options.get("partitions") or os.cpu_count() or 1,
         cut=not options.get("filter"),  # Rows that pass a filter are not counted by offset.
     )
@@ -80,7 +88,8 @@ def read_spans(options: SourceOptions, schema: StructType, partition: InputParti
             fragments=[dataset.get_fragment(span.fragment) for span in scan],
             offset=scan[0].offset,
             limit=None if scan[0].offset is None else scan[0].rows,
-            batch_size=options.get("batch_size"),
+            batch_size=options.get("batch_size") or BATCH_ROWS,
+            batch_size_bytes=BATCH_BYTES,
         )
         for batch in scanner.to_batches():
             if batch.num_rows:

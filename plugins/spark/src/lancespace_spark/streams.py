@@ -69,7 +69,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         dataset = self._dataset()
         if start["version"] == 0 and end["version"] > 0:
             whole = _at(dataset, end["version"])
-            return partitions_of(whole, whole.get_fragments(), self._options)
+            return partitions_of(whole, whole.get_fragments(), self._options, self._schema.names)
         return list(increments(self._options, dataset, start["version"], end["version"]))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
