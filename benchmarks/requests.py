@@ -46,7 +46,7 @@ class Case:
 
     name: str
     goal: int
-    """So many requests at most in a namespace; in the root, V1 tables have to be looked for, too."""
+    """So many requests at most; to list the root takes one more, as V1 tables have to be looked for, too."""
     call: Callable[[Any, Id, str], object]
     """Takes a client, where, and a name that is new each time."""
 
@@ -77,7 +77,12 @@ def run() -> Iterator[Result]:
                 _call_all(client, parent, "0")
             for case in CASES:
                 counts = {who: _count(store, client, case, parent) for who, client in clients.items()}
-                yield from _report(f"{case.name} {place}", counts, f"at most {case.goal}" if parent else "")
+                yield from _report(f"{case.name} {place}", counts, _goal(case, parent))
+
+
+def _goal(case: Case, parent: Id) -> str:
+    looks_for_v1 = case.name == "list_tables" and not parent
+    return f"at most {case.goal + looks_for_v1}"
 
 
 def _fill(namespace: LanceNamespace) -> None:

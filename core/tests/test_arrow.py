@@ -48,6 +48,9 @@ SOURCES: dict[str, Any] = {
     "pandas": lambda: pd.DataFrame({"id": [1, 2, 3], "name": ["a", "b", None]}),
     "polars": lambda: pl.DataFrame({"id": [1, 2, 3], "name": ["a", "b", None]}),
     "rows": lambda: ROWS,
+    "generator": lambda: (batch for row in range(3) for batch in TABLE.slice(row, 1).to_batches()),
+    "tables": lambda: [TABLE.slice(0, 1), TABLE.slice(1)],
+    "frames": lambda: iter([pl.DataFrame(TABLE)]),
 }
 
 every_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
@@ -132,6 +135,8 @@ def test_buffers_may_be_compressed(compression: str):
         (TABLE.to_pandas(), True),
         ([{"a": 1}], True),
         (TABLE.to_reader(), False),
+        ([TABLE, TABLE], True),
+        (iter([TABLE]), False),
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -161,6 +166,29 @@ def test_bad_bytes_are_refused(source: bytes):
 def test_what_is_not_data_is_refused_with_what_is(source: Any):
     with pytest.raises(InvalidInputError, match=f"Cannot take {type(source).__name__} as data: pass an Arrow table"):
         ArrowData(source).reader()
+
+
+def test_a_generator_is_read_as_it_is_written():
+    made: list[int] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(5):
+            made.append(number)
+            yield TABLE.to_batches()[0]
+
+    reader = ArrowData(batches()).reader()
+    reader.read_next_batch()
+    assert made == [0]
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [([], "yields nothing"), ([1], "a generator of int"), ([{"id": 1}], "a generator of dict")],
+    ids=["nothing", "numbers", "rows"],
+)
+def test_a_generator_must_yield_arrow_data(parts: list[Any], words: str):
+    with pytest.raises(InvalidInputError, match=words):
+        ArrowData(iter(parts)).reader()
 
 
 def test_rows_of_different_types_are_refused():

@@ -250,6 +250,7 @@ FOREIGN = [
     (ClientError(412, "PreconditionFailed"), ConcurrentModificationError),
     (ClientError(429), ThrottlingError),
     (ClientError(503, "SlowDown"), ThrottlingError),
+    (ClientError(503, "QpsLimitExceeded"), ThrottlingError),
     (ClientError(503), ServiceUnavailableError),
     (HttpResponseError(401), UnauthenticatedError),
     (HttpResponseError(500), ServiceUnavailableError),

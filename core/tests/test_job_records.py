@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lancespace.connection import Connection
-from lancespace.engines import JobState, JobStatus, records
+from lancespace.engines import Job, JobState, JobStatus, Result, Task, Work, records
 from lancespace.engines.files import JobFiles, MemoryFiles, StoredFiles
 from lancespace.engines.records import JobRecords, new_job_id
+from lancespace.engines.work import RunningJob
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
     from pathlib import Path
 
 
@@ -34,6 +37,15 @@ def status(**changes: Any) -> JobStatus:
     now = time.time()
     fresh = JobStatus(new_job_id(), "backfill", "t", JobState.RUNNING, created_at=now, updated_at=now, owner="host:1")
     return replace(fresh, **changes)
+
+
+def one_by_one(
+    function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
+) -> Generator[tuple[Task, Result], None, None]:
+    """An engine without threads."""
+    del concurrency
+    for task in tasks:
+        yield task, function(task)
 
 
 class TestFiles:
@@ -73,6 +85,40 @@ class TestFiles:
         stop.set()
         reader.join()
         assert seen <= contents
+
+    def test_a_folder_is_deleted_while_others_write_to_it(self, files: JobFiles):
+        def write(number: int) -> None:
+            for count in range(200):
+                files.replace(f"checkpoints/f/{number}-{count}", b"x")
+
+        with ThreadPoolExecutor(3) as pool:
+            writers = [pool.submit(write, number) for number in range(2)]
+            while not all(writer.done() for writer in writers):
+                pool.submit(files.delete, "checkpoints/f").result()
+        files.delete("checkpoints/f")
+
+        assert [writer.exception() for writer in writers] == [None, None]
+        assert files.names("checkpoints/f") == []
+
+
+class TestEqualJobs:
+    def test_those_that_run_at_once_are_quiet(self, kept: JobRecords, caplog: pytest.LogCaptureFixture):
+        """Each keeps and forgets the results of the same tasks."""
+        together = threading.Barrier(4)
+
+        def work(running: Work) -> None:
+            together.wait()
+            assert sum(result for _, result in running.map(int, range(20), key=str)) == 190
+
+        for _ in range(5):
+            jobs = [RunningJob(Job("backfill", "t", work, "f"), kept, one_by_one) for _ in range(4)]
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(RunningJob.run, jobs))
+            found = [kept.load(job.status.job_id) for job in jobs]
+            assert [one and one.state for one in found] == [JobState.SUCCEEDED] * 4
+
+        assert caplog.text == ""
+        assert kept.checkpoints("f") == {}
 
 
 class TestRecords:

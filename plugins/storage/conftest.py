@@ -39,9 +39,14 @@ class Recorder:
     requests: list[Request] = field(default_factory=list)
     answers: list[tuple[int, str]] = field(default_factory=list)
     otherwise: tuple[int, str] = (200, "")
+    pages: dict[str, str] = field(default_factory=dict)
+    """What is answered at certain paths, of which nothing is written down."""
 
     def answer(self, request: loopback.Request) -> Answer:
         """Write the request down and answer it."""
+        if request.raw_path in self.pages:
+            headers = {"Content-Type": "application/json", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds": "600"}
+            return Answer(200, self.pages[request.raw_path].encode(), headers)
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.requests.append(Request(request.method, request.target, headers))
         status, body = self.answers.pop(0) if self.answers else self.otherwise

@@ -11,15 +11,16 @@ import pytest
 from lance_namespace import LanceNamespace
 
 import lancespace
-from lancespace.testing import Conformance, Feature
+from lancespace.storage import Storage
+from lancespace.testing import BackendFixtures, Conformance, Feature
 from lancespace.testing.samples import sample
 from tests.emulators.clouds import Cloud
 
 
-class CloudConformance(Conformance):
-    """The suite on the directory catalog, in the cloud that the fixture ``cloud`` of a subclass answers."""
+class InCloud(BackendFixtures):
+    """The directory catalog, in the cloud that the fixture ``cloud`` answers."""
 
-    features = frozenset(Feature) - {Feature.ATOMIC_BATCHES, Feature.LOCAL_TABLES}
+    features = frozenset(Feature) - {Feature.ATOMIC_BATCHES}
 
     properties: ClassVar[Mapping[str, str]] = {}
     """Of the catalog, beside its root and the options of the store."""
@@ -44,7 +45,14 @@ class CloudConformance(Conformance):
         lance.write_dataset(sample(), location, storage_options=storage.options)
         return location
 
+    def storage(self, location: str) -> Storage:
+        return self._cloud.storage(location)
+
     def snapshot(self, workdir: Path) -> Mapping[str, Any]:  # noqa: ARG002
         storage = self._cloud.storage(self._root)
         found: Mapping[str, Any] = storage.filesystem.find(storage.path(), detail=True)
         return {path: (entry["size"], entry.get("ETag") or entry.get("etag")) for path, entry in found.items()}
+
+
+class CloudConformance(InCloud, Conformance):
+    """The whole suite, in the cloud that the fixture ``cloud`` of a subclass answers."""

@@ -1,4 +1,7 @@
-"""The two other modes of the directory catalog, in one cloud: what differs between clouds does not differ by mode."""
+"""The two other modes of the directory catalog, in one cloud: what differs between clouds does not differ by mode.
+
+A mode says how the catalog is kept, so the tests of what is in a table are left out.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,47 @@ from typing import ClassVar
 import pytest
 
 from lancespace.testing import Feature
-from tests.clouds.conformance import CloudConformance
+from lancespace.testing.groups.commits import CommitTests
+from lancespace.testing.groups.concurrency import ConcurrencyTests
+from lancespace.testing.groups.creation import CreationTests
+from lancespace.testing.groups.identifiers import IdentifierTests
+from lancespace.testing.groups.listing import ListingTests
+from lancespace.testing.groups.namespaces import NamespaceTests
+from lancespace.testing.groups.pagination import PaginationTests
+from lancespace.testing.groups.races import RaceTests
+from lancespace.testing.groups.renaming import RenamingTests
+from lancespace.testing.groups.safety import SafetyTests
+from lancespace.testing.groups.tables import TableTests
+from tests.clouds.conformance import InCloud
 from tests.emulators.clouds import Cloud
 
 
-class _Gcs(CloudConformance):
+class _Catalog(
+    InCloud,
+    CommitTests,
+    ConcurrencyTests,
+    CreationTests,
+    IdentifierTests,
+    ListingTests,
+    NamespaceTests,
+    PaginationTests,
+    RaceTests,
+    RenamingTests,
+    SafetyTests,
+    TableTests,
+):
     @pytest.fixture
     def cloud(self, gcs_cloud: Cloud) -> Cloud:
         return gcs_cloud
 
 
-class TestV2(_Gcs):
+class TestV2(_Catalog):
     properties: ClassVar[Mapping[str, str]] = {"dir_listing_enabled": "false"}
 
 
-class TestV1(_Gcs):
+class TestV1(_Catalog):
     properties: ClassVar[Mapping[str, str]] = {"manifest_enabled": "false"}
-    features = frozenset[Feature]()
+    features = frozenset({Feature.REACHABLE_TABLES})
 
     def place_table(self, workdir: Path, name: str) -> None:  # type: ignore[override]
         """A V1 table has no other name than its directory's, so a stray one cannot be registered under another."""

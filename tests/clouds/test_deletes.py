@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from lance_namespace import PermissionDeniedError
 
 from lancespace.errors import translated
 from lancespace.storage import Storage
+from lancespace.storage.trees import BATCHES_AT_ONCE
 from tests.emulators.clouds import Cloud
 from tests.emulators.gcs.server import GcsServer
 from tests.emulators.loopback import Request
@@ -129,3 +131,20 @@ def test_google_deletes_a_hundred_at_once(gcs_cloud: Cloud, gcs: GcsServer, monk
     monkeypatch.setattr(GCSFileSystem, "on_google", True)
     counted = requests_to_delete_many(gcs_cloud, lambda bucket, key: gcs.service.store.put(bucket, key, b""))
     assert counted == {"GET": 3, "POST": 26}
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_are_deleted_while_they_are_listed(oss_cloud: Cloud, oss: OssServer):
+    """However many there are, only the batches under way are in memory: no listing runs ahead of the deletes."""
+    root = oss_cloud.new_root()
+    for number in range(100_000):
+        oss.service.store.put(root.split("/")[2], f"warehouse/t/data/{number:06d}.lance", b"")
+    with proxy_to(oss_cloud.endpoint) as proxy:
+        storage = oss_cloud.behind(proxy.endpoint).storage(root)
+        storage.delete_tree(f"{storage.path()}/t")
+        methods = [request.method for request in proxy.requests]
+
+    assert Counter(methods) == {"GET": 100, "POST": 101}
+    ahead = itertools.accumulate(1 if method == "GET" else -1 for method in methods)
+    assert max(ahead) <= BATCHES_AT_ONCE + 2
+    assert names(oss_cloud.storage(root)) == set()

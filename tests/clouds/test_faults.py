@@ -27,7 +27,11 @@ CLEAR = (ServiceUnavailableError, ThrottlingError)
 DONE = (NamespaceAlreadyExistsError, NamespaceNotFoundError, TableAlreadyExistsError, TableNotFoundError)
 PASSING = (Fault.DROP, Fault.LOSE, Fault.LIE, Fault.TRUNCATE, Fault.DELAY, Fault.ERROR, Fault.BUSY, Fault.THROTTLE)
 WORST = (Fault.LOSE, Fault.TRUNCATE)
-IMPATIENT = {"timeout": "1s", "read_timeout": "1s", "client_max_retries": "1", "client_retry_timeout": "2"}
+HASTY = {"timeout": "300ms", "read_timeout": "300ms", "client_max_retries": "0", "lance_aimd_max_retries": "0"}
+
+
+def fault_name(fault: Fault) -> str:
+    return fault.name
 
 
 def writes(request: Request) -> bool:
@@ -41,10 +45,10 @@ def every(number: int) -> Callable[[Request], bool]:
 
 
 @contextmanager
-def catalog_behind(cloud: Cloud, proxy: Proxy, **options: str) -> Iterator[Catalog]:
+def catalog_behind(cloud: Cloud, proxy: Proxy) -> Iterator[Catalog]:
     """A new catalog whose client goes through the proxy."""
     root = cloud.new_root()
-    with cloud.behind(proxy.endpoint).with_options(**options).connect(root) as client:
+    with cloud.behind(proxy.endpoint).connect(root) as client:
         yield Catalog(cloud, root, client)
 
 
@@ -66,7 +70,7 @@ def repeat(write: Write, catalog: Catalog) -> bool:
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write.name)
-@pytest.mark.parametrize("fault", [Fault.LOSE, Fault.LIE], ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", [Fault.LOSE, Fault.LIE], ids=fault_name)
 def test_one_fault_at_any_write_does_no_harm(s3_cloud: Cloud, fault: Fault, write: Write):
     """An answer that is lost, or wrong, after each single request that changes something."""
     with proxy_to(s3_cloud.endpoint) as proxy:
@@ -103,27 +107,37 @@ def test_faults_now_and_then(name: str, fault: Fault, request: pytest.FixtureReq
                     assert catalog.state() == write.after, write.name
 
 
+def test_to_be_asked_to_slow_down_is_throttling(s3_cloud: Cloud):
+    """The status alone does not say so; S3 writes it into the answer."""
+    with proxy_to(s3_cloud.endpoint) as proxy, catalog_behind(s3_cloud, proxy) as catalog:
+        catalog.client.create_namespace("a")
+        with proxy.injecting(Fault.SLOW_DOWN, writes, times=None), pytest.raises(ThrottlingError):
+            catalog.client.create_namespace("b")
+        assert catalog.state() == {"namespaces": ["a"], "tables": {}}
+
+
 @pytest.mark.parametrize(
-    ("fault", "error"),
+    ("name", "fault"),
     [
-        (Fault.DROP, ServiceUnavailableError),
-        (Fault.ERROR, ServiceUnavailableError),
-        (Fault.BUSY, ServiceUnavailableError),
-        (Fault.HANG, ServiceUnavailableError),
-        (Fault.THROTTLE, ThrottlingError),
+        pytest.param(name, fault, id=f"{name}-{fault.name}")
+        for name in CLOUDS
+        for fault in (Fault.DROP, Fault.ERROR, Fault.BUSY, Fault.HANG, Fault.THROTTLE)
+        if (name, fault) != ("oss", Fault.HANG)  # For OSS, pylance cannot be told to wait for less than half a minute.
     ],
-    ids=lambda value: getattr(value, "name", ""),
 )
-@pytest.mark.parametrize("name", ["s3", "azure"])
-def test_a_store_that_stays_away_is_one_clear_error(
-    name: str, fault: Fault, error: type[LanceNamespaceError], request: pytest.FixtureRequest
-):
+def test_a_store_that_stays_away_is_one_clear_error(name: str, fault: Fault, request: pytest.FixtureRequest):
     cloud: Cloud = request.getfixturevalue(f"{name}_cloud")
-    with proxy_to(cloud.endpoint) as proxy, catalog_behind(cloud, proxy, **IMPATIENT) as catalog:
+    options = {} if name == "oss" else HASTY
+    error = ThrottlingError if fault is Fault.THROTTLE else ServiceUnavailableError
+    with proxy_to(cloud.endpoint) as proxy, catalog_behind(cloud, proxy) as catalog:
         catalog.client.create_namespace("a")
         before = catalog.state()
-        with proxy.injecting(fault, times=None), pytest.raises(error) as caught:
-            catalog.client.create_namespace("b")
+        with (
+            cloud.behind(proxy.endpoint).with_options(**options).connect(catalog.root) as hasty,
+            proxy.injecting(fault, times=None),
+            pytest.raises(error) as caught,
+        ):
+            hasty.create_namespace("b")
         assert proxy.endpoint in str(caught.value)
         assert cloud.secret not in str(caught.value)
         assert catalog.state() == before

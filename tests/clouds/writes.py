@@ -10,7 +10,7 @@ from lance_namespace import CreateTableVersionRequest
 
 import lancespace
 from lancespace.testing.samples import COUNT, sample
-from tests.clouds.staging import stage_append
+from lancespace.testing.staging import stage_append
 from tests.emulators.clouds import Cloud
 
 State = dict[str, Any]
@@ -65,7 +65,7 @@ def _with_staged(catalog: Catalog) -> None:
     _with_table(catalog)
     location = catalog.client.describe_table("a.t").location
     assert location is not None
-    catalog.notes.update(stage_append(catalog.cloud.storage(catalog.root), location))
+    catalog.notes.update(stage_append(catalog.cloud.storage(location), stop=COUNT))
 
 
 def _commit(catalog: Catalog) -> object:

@@ -57,3 +57,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path):
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_pages_name_no_path_of_a_machine(page: Path):
     assert not re.search(r"/(home|root|Users|work|tmp)/", page.read_text())
+
+
+@pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.svg")), ids=name)
+def test_pictures_load_nothing_from_other_sites(picture: Path):
+    assert not re.search(r"""(?:url\(|href=|src=|@import )\s*["']?https?:""", picture.read_text())

@@ -28,11 +28,16 @@ if TYPE_CHECKING:
 WITH_CODE = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
 
 
+SMALL_SPARK = "--conf spark.sql.shuffle.partitions=2 --conf spark.ui.enabled=false pyspark-shell"
+"""Settings for a Spark of few rows: by default it divides every join into 200 tasks."""
+
+
 @pytest.fixture
 def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty directory to run a page in; what it installs and imports is gone afterwards."""
     before = set(sys.modules)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", SMALL_SPARK)
     yield tmp_path
     for module in set(sys.modules) - before:
         if str(getattr(sys.modules[module], "__file__", "")).startswith(str(tmp_path)):

@@ -1,12 +1,14 @@
-"""Jupyter: what a cell shows of namespaces and tables."""
+"""Jupyter: what a cell shows of namespaces, tables and schemas."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from lancespace import Namespace, connect
 
@@ -95,6 +97,19 @@ def test_no_secrets(lake: Namespace):
     lake.update_table_schema_metadata("orders", metadata={"token": SECRET})
 
     assert SECRET not in lake._repr_html_() + lake.table("orders")._repr_html_()
+
+
+def test_cells_of_ipython(lake: Namespace):
+    fields = [pa.field("id", pa.int64(), nullable=False), pa.field("<b>", pa.string())]
+    lake.create_table("orders", pa.table({"id": [1], "<b>": ["x"]}, pa.schema(fields, {"password": SECRET})))
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "lancespace.html")
+    formatter: Any = shell.display_formatter
+
+    for cell in (lake, lake.table("orders")):
+        assert formatter.format(cell)[0]["text/html"] == cell._repr_html_()
+    shown = formatter.format(lake.table("orders").dataset().schema)[0]["text/html"]
+    assert Shown(shown).text == ["column", "type", "id", "int64", "not null", "<b>", "string"]
 
 
 def test_no_row_is_read(lake: Namespace):

@@ -28,6 +28,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         name = variable.upper()
         if name.startswith(_VENDORS) or name in _UNMARKED or name.endswith("_PROXY"):
             monkeypatch.delenv(variable)
+    # pylance reads all certificates of the machine for each of its clients, and none speaks TLS here.
+    monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)

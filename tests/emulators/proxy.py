@@ -5,6 +5,7 @@ A test says which requests meet which fault; all others go through unchanged.
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 import time
@@ -30,17 +31,19 @@ class Fault(Enum):
     TRUNCATE = "the connection breaks in the middle of the answer"
     DELAY = "the answer takes its time"
     HANG = "there is never an answer"
-    FORBID = 403
-    ERROR = 500
-    BUSY = 503
-    THROTTLE = 429
+    FORBID = "the store does not allow it (403)"
+    ERROR = "the store fails (500)"
+    BUSY = "the store is not available (503)"
+    THROTTLE = "the store gets too many requests (429)"
+    SLOW_DOWN = "the same, with the status of a failure and a code that says so, as S3 does it (503)"
 
 
 _CODES = {
-    Fault.FORBID: "AccessDenied",
-    Fault.ERROR: "InternalError",
-    Fault.BUSY: "ServiceUnavailable",
-    Fault.THROTTLE: "SlowDown",
+    Fault.FORBID: (403, "AccessDenied"),
+    Fault.ERROR: (500, "InternalError"),
+    Fault.BUSY: (503, "ServiceUnavailable"),
+    Fault.THROTTLE: (429, "SlowDown"),
+    Fault.SLOW_DOWN: (503, "SlowDown"),
 }
 """The answers that are no answer of the store's; the codes are those of S3."""
 
@@ -49,7 +52,8 @@ _CODES = {
 class Rule:
     """Which requests meet a fault: those that match, after the first few, and a limited number of them."""
 
-    fault: Fault
+    faults: Iterator[Fault]
+    """What the first meets, what the next, and so on."""
     matches: Callable[[Request], bool]
     skip: int = 0
     times: int | None = 1
@@ -81,15 +85,16 @@ class Proxy:
     @contextmanager
     def injecting(
         self,
-        fault: Fault,
+        fault: Fault | Iterator[Fault],
         matches: Callable[[Request], bool] = lambda _: True,
         *,
         skip: int = 0,
         times: int | None = 1,
     ) -> Iterator[Rule]:
         """As long as this lasts, requests meet a fault: once, or as often as is said (None is always)."""
+        faults = itertools.repeat(fault) if isinstance(fault, Fault) else fault
         with self._lock:
-            self._rule = rule = Rule(fault, matches, skip, times)
+            self._rule = rule = Rule(faults, matches, skip, times)
             self.requests.clear()
         try:
             yield rule
@@ -106,7 +111,7 @@ class Proxy:
         """Write the request down, and say what happens to it."""
         with self._lock:
             self.requests.append(request)
-            return self._rule.fault if self._rule and self._rule.applies(request) else None
+            return next(self._rule.faults) if self._rule and self._rule.applies(request) else None
 
     def hang(self) -> None:
         """Do nothing until the proxy is closed."""
@@ -180,8 +185,9 @@ class _Server(LoopbackServer):
 
 def _refusal(fault: Fault) -> Answer:
     """What a store says that will not do it."""
-    body = f"<?xml version='1.0'?><Error><Code>{_CODES[fault]}</Code><Message>Injected</Message></Error>"
-    return Answer(int(fault.value), body.encode(), {"Content-Type": "application/xml"})
+    status, code = _CODES[fault]
+    body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>Injected</Message></Error>"
+    return Answer(status, body.encode(), {"Content-Type": "application/xml"})
 
 
 @contextmanager

@@ -63,3 +63,20 @@ def unconditional() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(S3Response, "put_object", without_condition)
         yield
+
+
+@contextmanager
+def refusing_conditions() -> Iterator[None]:
+    """As long as this lasts, moto answers a write on a condition as stores do that know of no conditions."""
+    from moto.s3.responses import S3Response
+
+    put_object = S3Response.put_object
+
+    def refusing(self: S3Response) -> Any:
+        if "If-None-Match" not in self.headers:
+            return put_object(self)
+        return 501, {}, "<Error><Code>NotImplemented</Code><Message>A header is not implemented</Message></Error>"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(S3Response, "put_object", refusing)
+        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -25,8 +26,11 @@ class _Server(LoopbackServer):
 
 
 @contextmanager
-def serving(service: Service) -> Iterator[str]:
-    """Run a service on a free port; the address is ``http://127.0.0.1:...``."""
+def serving(service: Service, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Run a service on a free port; the address is ``http://127.0.0.1:...``, or ``https://`` with TLS."""
     server = _Server(service)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        server.endpoint = server.endpoint.replace("http:", "https:")
     with running(server):
         yield server.endpoint

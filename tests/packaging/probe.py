@@ -1,4 +1,4 @@
-"""Run by test_extras.py in an environment that holds one extra only: connect, and print as JSON what came of it.
+"""Run by test_extras.py in an environment that holds one extra only: connect, and print as JSON what came of each call.
 
 Whatever touches the network is refused, so a connection to a cloud shows that connecting alone needs no I/O.
 """
@@ -35,4 +35,4 @@ def probe(action: str, backend: str, properties: dict[str, str]) -> dict[str, An
 
 if __name__ == "__main__":
     sys.addaudithook(refuse_network)
-    print(json.dumps(probe(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))))  # noqa: T201 - this is its answer.
+    print(json.dumps([probe(*call) for call in json.loads(sys.argv[1])]))  # noqa: T201 - this is its answer.

@@ -6,8 +6,11 @@ A new folder under plugins/ turns its extra on here: until CONNECTIONS says how 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile
@@ -15,11 +18,14 @@ from zipfile import ZipFile
 import pytest
 from uv import find_uv_bin
 
+from tests.docs.pages import DOCS, blocks
+from tools import record
 from tools.workspace import CONSTRAINTS, ROOT, packages, umbrella
 
 pytestmark = pytest.mark.slow
 
 LATER = {"rest", "server", "sql"}
+OUR_WHEELS = "wheels.txt"
 PROBE = Path(__file__).with_name("probe.py")
 OURS = {package.name for package in packages()}
 EXTRAS = umbrella().extras
@@ -51,41 +57,52 @@ class Environment(NamedTuple):
 
     python: Path
 
-    def run(self, *arguments: str) -> Any:
-        """The JSON that a script prints there; isolated, so that it cannot see this checkout."""
+    def run(self, *arguments: str, cwd: Path | None = None) -> str:
+        """What a script prints there; isolated, so that it cannot see this checkout."""
         command = [str(self.python), "-I", *arguments]
-        return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=cwd).stdout
 
-    def probe(self, action: str, backend: str, properties: dict[str, str]) -> Any:
-        return self.run(str(PROBE), action, backend, json.dumps(properties))
+    def probe(self, *calls: tuple[str, str, dict[str, str]]) -> list[dict[str, Any]]:
+        """What came of connecting, for each of some actions, backends and properties."""
+        answers: list[dict[str, Any]] = json.loads(self.run(str(PROBE), json.dumps(calls)))
+        return answers
 
     def ours(self) -> set[str]:
         """Which of our distributions are installed there."""
-        script = "import json, importlib.metadata as m; print(json.dumps([d.name for d in m.distributions()]))"
-        return {name for name in self.run("-c", script) if name.startswith("lancespace")}
+        script = "import importlib.metadata as m; print(*(d.name for d in m.distributions()))"
+        return {name for name in self.run("-c", script).split() if name.startswith("lancespace")}
 
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheels")
     subprocess.run([sys.executable, "-m", "tools.wheels", folder], cwd=ROOT, check=True)
+    # By their paths: uv's cache goes by name and version, and would give back yesterday's wheels of the same version.
+    ours = (f"{wheel.name.partition('-')[0]} @ {wheel.as_uri()}\n" for wheel in folder.glob("*.whl"))
+    (folder / OUR_WHEELS).write_text("".join(ours))
     return folder
 
 
 def install(requirement: str, folder: Path, wheels: Path) -> Environment:
     environment = Environment(folder / "bin" / "python")
-    where = [f"--python={environment.python}", f"--find-links={wheels}"]
-    pins = [f"--constraints={CONSTRAINTS}", f"--build-constraints={CONSTRAINTS}"]
-    # uv's cache goes by name and version; without this it gives back yesterday's wheel of the same version.
-    fresh = [f"--refresh-package={name}" for name in ("lancespace", *OURS)]
     subprocess.run([find_uv_bin(), "venv", "--quiet", f"--python={sys.executable}", folder], check=True)
-    subprocess.run([find_uv_bin(), "pip", "install", "--quiet", *where, *pins, *fresh, requirement], check=True)
+    pins = [f"--constraints={CONSTRAINTS}", f"--constraints={wheels / OUR_WHEELS}"]
+    command = [find_uv_bin(), "pip", "install", "--quiet", f"--python={environment.python}", *pins, requirement]
+    # `make setup` has put all else in uv's cache. Asking the index takes longer: it may have pyspark built anew.
+    if subprocess.run([*command, "--offline"], check=False, capture_output=True).returncode != 0:
+        subprocess.run([*command, f"--build-constraints={CONSTRAINTS}"], check=True)
     return environment
 
 
 @pytest.fixture(scope="module")
-def bare(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return install("lancespace", tmp_path_factory.mktemp("bare"), wheels)
+def installed(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Environment]:
+    """An environment for each requirement, made when it is asked for."""
+    return cache(lambda requirement: install(requirement, tmp_path_factory.mktemp("environment"), wheels))
+
+
+@pytest.fixture(scope="module")
+def bare(installed: Callable[[str], Environment]) -> Environment:
+    return installed("lancespace")
 
 
 def test_every_distribution_is_built_with_its_license_and_types(wheels: Path):
@@ -105,38 +122,35 @@ def test_core_alone(wheels: Path, tmp_path: Path):
     environment = install("lancespace-core", tmp_path, wheels)
 
     assert environment.ours() == {"lancespace-core"}
-    assert environment.probe("connect", "memory", {}) == {
-        "error": "The backend 'memory' needs lance: pip install \"lancespace-core[tables]\""
-    }
-    assert environment.probe("connect", "dir", {"root": "/data"}) == {
-        "error": "'dir' needs the dir backend: pip install lancespace"
-    }
+    assert environment.probe(("connect", "memory", {}), ("connect", "dir", {"root": "/data"})) == [
+        {"error": "The backend 'memory' needs lance: pip install \"lancespace-core[tables]\""},
+        {"error": "'dir' needs the dir backend: pip install lancespace"},
+    ]
 
 
 def test_lancespace_alone(bare: Environment, tmp_path: Path):
     assert bare.ours() == BARE
-    assert bare.probe("list", "dir", {"root": str(tmp_path)}) == {"tables": []}
+    assert bare.probe(("list", "dir", {"root": str(tmp_path)})) == [{"tables": []}]
 
 
-@pytest.mark.parametrize("extra", CLOUDS)
-def test_a_missing_cloud_is_answered_with_its_pip_line(bare: Environment, extra: str):
-    properties = CLOUDS[extra]
+def test_a_missing_package_is_answered_with_its_pip_line(bare: Environment):
+    clouds = [("connect", "dir", properties) for properties in CLOUDS.values()]
 
-    assert bare.probe("connect", "dir", properties) == {
-        "error": f'root {properties["root"]!r} needs the {extra} backend: pip install "lancespace[{extra}]"'
-    }
+    *answers, sql = bare.probe(*clouds, ("sql", "memory", {}))
 
-
-def test_missing_sql_is_answered_with_its_pip_line(bare: Environment):
-    assert bare.probe("sql", "memory", {}) == {"error": 'SQL needs lancespace-sql: pip install "lancespace[sql]"'}
+    assert answers == [
+        {"error": f'root {properties["root"]!r} needs the {extra} backend: pip install "lancespace[{extra}]"'}
+        for extra, properties in CLOUDS.items()
+    ]
+    assert sql == {"error": 'SQL needs lancespace-sql: pip install "lancespace[sql]"'}
 
 
 @pytest.mark.parametrize("extra", AVAILABLE)
-def test_extra_alone_connects(extra: str, wheels: Path, tmp_path: Path):
-    environment = install(f"lancespace[{extra}]", tmp_path, wheels)
+def test_extra_alone_connects(extra: str, installed: Callable[[str], Environment]):
+    environment = installed(f"lancespace[{extra}]")
     backend, properties = CONNECTIONS[extra]
 
-    answer = environment.probe("sql" if extra == "sql" else "connect", backend, properties)
+    (answer,) = environment.probe(("sql" if extra == "sql" else "connect", backend, properties))
 
     assert environment.ours() == {*BARE, f"lancespace-{extra}"}
     assert "error" not in answer
@@ -146,3 +160,26 @@ def test_extra_alone_connects(extra: str, wheels: Path, tmp_path: Path):
 @pytest.mark.skipif(bool(PENDING), reason=f"waits for {', '.join(sorted(PENDING))}")
 def test_all_brings_every_package(wheels: Path, tmp_path: Path):
     assert install("lancespace[all]", tmp_path, wheels).ours() == {"lancespace", *OURS}
+
+
+def test_the_first_page_works_as_installed(bare: Environment, tmp_path: Path):
+    (page,) = [block for block in blocks(DOCS / "index.md") if block.language == "python"]
+
+    assert bare.run("-c", page.code, cwd=tmp_path) == page.output
+
+
+def test_the_tour_is_what_a_new_user_sees_and_what_is_recorded(installed: Callable[[str], Environment]):
+    """`python -m tools.newcomer` does the same with pip, and says how long it takes."""
+    (required,) = [step.command.split('"')[1] for step in record.steps() if step.command.startswith("pip install")]
+
+    recording = record.record(installed(required).python)
+
+    for answer in recording.answers:
+        assert lines(answer.printed) == lines(answer.step.printed), answer.step.command
+    kept = [json.loads(event) for event in record.CAST.read_text().splitlines()]
+    shown = record.shown("".join(text for _, _, text in kept[1:]))
+    assert lines(shown) == lines(record.shown(recording.text)), "run `python -m tools.record`"
+
+
+def lines(text: str) -> list[str]:
+    return [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in text.strip().splitlines()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Union
 
 from lance_namespace import InvalidInputError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 ArrowLike = Union[bytes, bytearray, memoryview, "pa.Table", "pa.RecordBatch", "pa.RecordBatchReader", Any]
 """What people may pass as data: IPC stream bytes, anything with the Arrow C stream or array interface (pyarrow,
-polars, pandas, DuckDB and others), or a list of dicts."""
+polars, pandas, DuckDB and others), a list or a generator of such, or a list of dicts."""
 
 _CHUNK_BYTES = 1 << 20
 
@@ -107,24 +108,58 @@ def _to_reader(source: ArrowLike) -> pa.RecordBatchReader:
         return source
     if isinstance(source, (bytes, bytearray, memoryview)):
         return pa.ipc.open_stream(pa.py_buffer(source))
-    if type(source).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(source, preserve_index=False).to_reader()
-    if hasattr(source, "__arrow_c_stream__"):
+    if hasattr(source, "__arrow_c_stream__") and not _is_pandas(source):
         return pa.RecordBatchReader.from_stream(source)
+    if isinstance(source, Iterator) or (isinstance(source, list) and source and all(map(_is_arrow, source))):
+        return _chained(iter(source))
     return _to_table(source).to_reader()
 
 
 def _to_table(source: ArrowLike) -> pa.Table:
     import pyarrow as pa
 
+    if _is_pandas(source):
+        return pa.Table.from_pandas(source, preserve_index=False)
     if hasattr(source, "__arrow_c_array__"):
         return pa.Table.from_batches([pa.record_batch(source)])
     if isinstance(source, list) and source and all(isinstance(row, dict) for row in source):
         return pa.Table.from_pylist(source)
     raise InvalidInputError(
         f"Cannot take {type(source).__name__} as data: pass an Arrow table, reader or IPC stream bytes, "
-        "a pandas or polars frame, or a list of dicts with at least one row."
+        "a pandas or polars frame, a generator of batches, or a list of dicts with at least one row."
     )
+
+
+def _chained(parts: Iterator[Any]) -> pa.RecordBatchReader:
+    """One stream of several batches, tables or frames, made as they are read; the first one has the schema."""
+    import pyarrow as pa
+
+    first = next(parts, None)
+    if first is None:
+        raise InvalidInputError(
+            "Cannot take a generator as data that yields nothing, as there is no schema: "
+            "pass an Arrow table without rows, or a pyarrow.RecordBatchReader."
+        )
+    begun = _part(first)
+    batches = (batch for reader in chain([begun], map(_part, parts)) for batch in reader)
+    return pa.RecordBatchReader.from_batches(begun.schema, batches)
+
+
+def _part(source: Any) -> pa.RecordBatchReader:
+    if not _is_arrow(source):
+        raise InvalidInputError(
+            f"Cannot take a generator of {type(source).__name__} as data: have it yield Arrow batches or tables."
+        )
+    return _to_reader(source)
+
+
+def _is_arrow(source: object) -> bool:
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
+
+
+def _is_pandas(source: object) -> bool:
+    """Whether it is a data frame of pandas, whose own stream has the index as a column."""
+    return type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns")
 
 
 def _encode(reader: Iterable[pa.RecordBatch], compression: str | None) -> Iterator[bytes]:

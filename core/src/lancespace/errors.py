@@ -78,17 +78,18 @@ _MESSAGES: Rows = (
     ),
     (r"Unsupported data type|Column .* already exists|Cannot drop all columns", TableSchemaValidationError),
     (r"Type conflicts between", TableSchemaValidationError),
-    (r"^LanceError\(Schema\)", TableSchemaValidationError),
+    (r"^LanceError\(Schema\)|^Failed to convert schema", TableSchemaValidationError),
     (r"^Invalid user input|^Invalid argument error|Cast error|Divide by zero|[Oo]verflow happened", InvalidInputError),
     (r"does not match index column size|^Metric .* not supported|num_bits .* not supported", InvalidInputError),
     (r"can't set tokenizer|GeoArrow|WKT error|\bmust (be|have)\b", InvalidInputError),
     (r"^Not supported", UnsupportedOperationError),
     # Codes of services that say more than the HTTP status they travel with: SlowDown is a 503, ExpiredToken a 403.
-    (r"Slow ?Down|Throttl|TooManyRequests|RequestLimitExceeded|ServerBusy|rateLimitExceeded", ThrottlingError),
+    (r"Slow ?Down|Throttl|TooManyRequests|RequestLimitExceeded|ServerBusy", ThrottlingError),
+    (r"[Rr]ateLimitExceeded|QpsLimitExceeded", ThrottlingError),
     (r"ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|AuthenticationFailed", UnauthenticatedError),
     (r"lacked valid authentication credentials|not authenticated", UnauthenticatedError),
     (r"Access ?Denied|lacked the necessary privileges", PermissionDeniedError),
-    (r"error sending request|[Tt]imed out|dns error", ServiceUnavailableError),
+    (r"error sending request|request or response body error|[Tt]imed out|dns error", ServiceUnavailableError),
 )
 
 _STATUSES: Mapping[int, ErrorClass] = {
@@ -137,6 +138,8 @@ _HINTS: Mapping[int, str] = {
 _STORE_FAILURE = re.compile(r"(?:non-2xx status code|Parts \{ status): (?!404)\d{3}|error sending request")
 """Where pylance quotes a store that failed. Before that it may say that the table was not found: it cannot know."""
 _RUST_LOCATION = re.compile(r",?(?: location:)? [\w./@+~-]*\.rs:\d+(?::\d+)?")
+_SENT = re.compile(r"C Data interface error: (?:Unknown error: )?")
+_TRACEBACK = re.compile(r"\. Detail: Python exception: .*", re.DOTALL)
 _NOISE = re.compile(r"^(?:(?:LanceError\(\w+\)|Invalid user input|Generic [\w/]+ error): )+")
 _SCHEMA_DUMP = re.compile(r"(?: in schema|:)?:?\s*Schema \{.*", re.DOTALL)
 _URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,30}://)([^\s/'\"<>]*@)?([^\s?#'\"<>]*)([?#][^\s'\"<>]*)?", re.IGNORECASE)
@@ -254,7 +257,8 @@ def _text(error: BaseException) -> str:
 
 def _summary(error: BaseException, text: str, kind: ErrorClass) -> str:
     """One line fit for a log and a person: no Rust locations, no schema dumps, no secrets."""
-    text = _SCHEMA_DUMP.sub("", _RUST_LOCATION.sub("", text))
+    text = _TRACEBACK.sub("", _SENT.sub("the data could not be read: ", _RUST_LOCATION.sub("", text)))
+    text = _SCHEMA_DUMP.sub("", text)
     line = redact(_NOISE.sub("", text.partition("\n")[0]).strip())
     if len(line) > _LONGEST:
         line = line[: _LONGEST - 1] + "…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lance_namespace import DescribeTableRequest, InvalidTableStateError, NamespaceNotFoundError, TableNotFoundError
@@ -42,7 +43,7 @@ class TableHandle:
     @property
     def namespace(self) -> Namespace:
         """The namespace, connected once in each process."""
-        return _connected(self.backend, tuple(sorted(self.properties.items())))
+        return _connected(self.backend, tuple(sorted(self.properties.items())), Path.cwd())
 
     def open(self, version: int | str | None = None, branch: str | None = None) -> lance.LanceDataset:
         """The dataset at a version or tag, by default the latest; its credentials are renewed while it is used."""
@@ -74,5 +75,7 @@ class TableHandle:
 
 
 @functools.cache
-def _connected(backend: str, properties: tuple[tuple[str, str], ...]) -> Namespace:
+def _connected(backend: str, properties: tuple[tuple[str, str], ...], folder: Path) -> Namespace:
+    """The folder one is in is part of the key, since a root may be relative to it."""
+    del folder
     return connect(backend, dict(properties))

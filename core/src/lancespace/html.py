@@ -1,7 +1,9 @@
-"""What a notebook shows of a namespace and of a table: facts of the catalog, at the cost of a page or a description.
+"""What a notebook shows of a namespace, a table and a schema: facts, at the cost of a page or a description.
 
 No row is read. Whatever comes from the catalog is escaped, and neither storage options nor properties are shown, since
 both may hold secrets. A failure is shown as well, instead of a traceback for merely looking at an object.
+
+Schemas are pyarrow's, which has no HTML for them: ``%load_ext lancespace.html`` shows them like the columns of a table.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from lance_namespace import LanceNamespaceError
 from lancespace.properties import redact_url
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from lance_namespace import DescribeTableResponse
 
     from lancespace.namespace import Namespace
@@ -38,6 +41,16 @@ def namespace_html(namespace: Namespace) -> str:
 def table_html(table: Table) -> str:
     """Name, version, size and columns of a table."""
     return _joined([f"<strong>{escape(repr(table))}</strong>", _or_failure(_description, table)])
+
+
+def schema_html(schema: pa.Schema) -> str:
+    """The columns of a schema; its metadata is not shown."""
+    return _column_table((field.name, str(field.type), field.nullable) for field in schema)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What ``%load_ext lancespace.html`` calls: from then on a cell shows a ``pyarrow.Schema`` as a table."""
+    shell.display_formatter.formatters["text/html"].for_type_by_name("pyarrow.lib", "Schema", schema_html)
 
 
 def _names(namespace: Namespace, operation: str, noun: str) -> str:
@@ -67,7 +80,11 @@ def _facts(described: DescribeTableResponse) -> Iterator[tuple[str, str]]:
 
 def _columns(described: DescribeTableResponse) -> str:
     fields = described.var_schema.fields if described.var_schema else []
-    rows = [(field.name, _type(field.type), "" if field.nullable else "not null") for field in fields]
+    return _column_table((field.name, _type(field.type), field.nullable) for field in fields)
+
+
+def _column_table(columns: Iterable[tuple[str, str, bool]]) -> str:
+    rows = ((name, kind, "" if nullable else "not null") for name, kind, nullable in columns)
     cells = (f"<td>{'</td><td>'.join(escape(cell) for cell in row)}</td>" for row in rows)
     return f"<table><tr><th>column</th><th>type</th><th></th></tr>{_each('tr', cells)}</table>"
 

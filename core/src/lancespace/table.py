@@ -9,6 +9,8 @@ from lancespace.arrow import from_ipc_file
 from lancespace.operations import OPERATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import lance
     import pyarrow as pa
 
@@ -48,18 +50,31 @@ class Table:
         """How many rows there are, or match a filter."""
         return self.namespace.count_table_rows(self.id, predicate=predicate).count or 0
 
-    def query(self, **fields: Any) -> pa.RecordBatchReader:
+    def query(self, *, tag: str | None = None, **fields: Any) -> pa.RecordBatchReader:
         """Query the table and stream the result; the fields are those of ``QueryTableRequest``.
 
         ``vector`` may be a plain list, ``columns`` a list of names or a dict of expressions, ``full_text_query`` a
-        string. Without a ``k``, a search answers the 10 best rows and a filter all that match.
+        string. Without a ``k``, a search answers the 10 best rows and a filter all that match. ``tag`` is looked up
+        first, and stands for the version and branch that it names.
         """
+        if tag is not None:
+            fields |= self._tagged(tag, fields)
         answer = self.namespace.call(OPERATIONS["query_table"], self.id, **fields)
         return from_ipc_file(answer.data) if hasattr(answer, "data") else answer
 
     def to_arrow(self, **fields: Any) -> pa.Table:
         """The result of :meth:`query`, whole and in memory."""
         return self.query(**fields).read_all()
+
+    def _tagged(self, tag: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        from lance_namespace import InvalidInputError
+
+        if fields.get("version") is not None or fields.get("branch") is not None:
+            raise InvalidInputError(
+                "a tag names a version and a branch already: leave out 'version' and 'branch', or 'tag'"
+            )
+        found = self.namespace.get_table_tag_version(self.id, tag=tag)
+        return {"version": found.version, "branch": found.branch}
 
     def dataset(self, version: int | str | None = None, branch: str | None = None) -> lance.LanceDataset:
         """The table opened with the Lance SDK, at a version or tag (default: the latest) and branch (default: main).

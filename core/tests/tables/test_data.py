@@ -2,18 +2,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from lance_namespace import (
+    CreateTableRequest,
     InvalidInputError,
     TableColumnNotFoundError,
     TableSchemaValidationError,
     UnsupportedOperationError,
 )
 
+from lancespace.backends.creation import STORAGE_VERSION
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+FRAMES: dict[str, Any] = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "rows": pa.Table.from_pylist}
 NEW = pa.table({"id": [3, 4], "name": ["cyd", "dan"]})
 
 
@@ -23,6 +29,23 @@ def names(backend: Any, **fields: Any) -> list[str]:
 
 def version(backend: Any) -> Any:
     return backend.call("describe_table_version").version.version
+
+
+class TestCreate:
+    def test_the_version_of_the_file_format_is_a_storage_option(self, backend):
+        backend.call("create_table", NEW, storage_options={STORAGE_VERSION: "2.0"})
+        assert backend.locate(CreateTableRequest(id=["t"])).open().data_storage_version == "2.0"
+        backend.call("create_table", NEW, mode="overwrite", storage_options={STORAGE_VERSION: "2.1"})
+        assert backend.locate(CreateTableRequest(id=["t"])).open().data_storage_version == "2.1"
+        backend.call("insert_into_table", NEW)
+        assert names(backend) == ["cyd", "cyd", "dan", "dan"]
+
+    @pytest.mark.parametrize("mode", ["create", "overwrite"])
+    def test_a_version_of_the_format_that_there_is_not(self, people, mode):
+        names = ["t" if mode == "overwrite" else "new"]
+        with pytest.raises(InvalidInputError, match=r"0\.7"):
+            people.call("create_table", NEW, id=names, mode=mode, storage_options={STORAGE_VERSION: "0.7"})
+        assert version(people) == 1
 
 
 class TestInsert:
@@ -55,6 +78,27 @@ class TestInsert:
 
         reader = pa.RecordBatchReader.from_batches(NEW.schema, batches())
         assert people.call("insert_into_table", reader).num_inserted_rows == 3
+
+    @pytest.mark.parametrize("library", FRAMES.values(), ids=FRAMES)
+    @pytest.mark.parametrize("other", FRAMES.values(), ids=FRAMES)
+    def test_tables_take_texts_and_lists_of_any_library(self, backend, library, other):
+        """Each has a layout of its own for them."""
+        first = [{"id": 1, "name": "ann", "tags": ["x"], "at": {"city": "Oslo"}, "key": b"a"}]
+        second = [{"id": 2, "name": "bob", "tags": ["y"], "at": {"city": "Rome"}, "key": b"b"}]
+        backend.call("create_table", library(first))
+        backend.call("insert_into_table", other(second))
+        merged = {"on": ["name"], "when_matched_update_all": True}
+        answer = backend.call("merge_insert_into_table", other([{**first[0], "id": 3}]), **merged)
+        assert answer.num_updated_rows == 1
+        assert sorted(backend.rows(), key=lambda row: row["id"]) == [second[0], {**first[0], "id": 3}]
+
+    def test_categories_of_polars(self, backend):
+        frame = pl.DataFrame({"id": [1, 2], "name": pl.Series(["a", "b"], dtype=pl.Categorical)})
+        backend.call("create_table", frame)
+        backend.call("insert_into_table", frame)
+        assert names(backend) == ["a", "a", "b", "b"]
+        backend.call("insert_into_table", frame, mode="overwrite")
+        assert names(backend) == ["a", "b"]
 
     def test_missing_nullable_columns_become_null(self, people):
         people.call("insert_into_table", pa.table({"id": [9]}))

@@ -59,6 +59,12 @@ class TestVector:
         assert numbers(table) == [10, 11, 9]
         assert table["_distance"].to_pylist() == pytest.approx([0.04, 0.64, 1.44], abs=1e-4)
 
+    @pytest.mark.parametrize("columns", [{"column_names": ["n"]}, {"column_aliases": {"n": "n"}}])
+    def test_the_distance_comes_with_any_columns_and_without_a_warning(self, vectors, columns, capfd):
+        """Lance warns on standard error where it has to add that column by itself."""
+        assert vectors.query(k=3, vector=HERE, columns=columns).column_names == ["n", "_distance"]
+        assert capfd.readouterr().err == ""
+
     def test_a_vector_within_a_struct_is_found(self, backend):
         inner = pa.struct([("tag", pa.string()), ("embedding", pa.list_(pa.float32(), 2))])
         rows = [{"tag": str(n), "embedding": [float(n), 0.0]} for n in range(3)]

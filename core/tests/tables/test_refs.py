@@ -14,6 +14,8 @@ from lance_namespace import (
     TableVersionNotFoundError,
 )
 
+from lancespace import connect
+
 ROW = pa.table({"id": [9], "name": ["z"]})
 
 
@@ -34,6 +36,23 @@ class TestTags:
         assert (answer.version, answer.branch) == (2, "dev")
         branched.call("update_table_tag", tag="there", version=1, branch="main")
         assert branched.call("get_table_tag_version", tag="there").branch is None
+
+    def test_a_handle_queries_what_a_tag_names(self):
+        with connect("memory") as namespace:
+            namespace.create_table("t", [{"id": 1}])
+            namespace.create_table_branch("t", name="dev")
+            namespace.insert_into_table("t", [{"id": 2}], branch="dev")
+            namespace.create_table_tag("t", tag="first", version=1)
+            namespace.create_table_tag("t", tag="on_dev", version=2, branch="dev")
+            namespace.insert_into_table("t", [{"id": 3}])
+            table = namespace.table("t")
+
+            assert table.to_arrow(tag="first")["id"].to_pylist() == [1]
+            assert table.to_arrow(tag="on_dev", filter="id > 1")["id"].to_pylist() == [2]
+            with pytest.raises(TableTagNotFoundError, match="'nope'"):
+                table.query(tag="nope")
+            with pytest.raises(InvalidInputError, match="a tag names a version and a branch already"):
+                table.query(tag="first", version=1)
 
     def test_the_list_has_pages(self, branched):
         for tag in ("c", "a", "b"):

@@ -82,9 +82,9 @@ def test_queries_of_what_is_not_there(namespace: Namespace, sql: str, error: typ
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (schema(id=pa.int64(), name=pa.string()), "a column 'name' that The query does not yield"),
-        (schema(name=pa.string()), "a column 'name'"),
-        (schema(id=pa.int32()), "'id' is int64 in what The query yields and int32 in output_schema"),
+        (schema(id=pa.int64(), name=pa.string()), "The query yields no column 'name', which output_schema has"),
+        (schema(name=pa.string()), "no column 'name'"),
+        (schema(id=pa.int32()), "The query yields a column 'id' that is int64, and in output_schema it is int32"),
         (pa.schema([]), "must have columns"),
     ],
 )

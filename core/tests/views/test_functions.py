@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -113,6 +114,58 @@ def test_inputs_inside_structs(trusting: Namespace):
     refresh(trusting, "words")
 
     assert [row["word"] for row in rows(trusting, "words")] == ["a", "b"]
+
+
+HELD = schema(rows=pa.int64(), size=pa.int64(), held=pa.int64())
+BIG = pa.record_batch({"part": list(range(64)) * 128, "text": ["x" * 400] * 8192})
+
+
+def arrow_memory(rows: pa.Table) -> list[dict[str, int]]:
+    return [{"rows": rows.num_rows, "size": rows.nbytes, "held": pa.total_allocated_bytes()}]
+
+
+def memory_beside_files(rows: pa.Table) -> list[dict[str, int]]:
+    """How many bytes of a table are not in a file that is mapped."""
+    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    bounds = [line[0].split("-") for line in lines if len(line) > 5 and "/lancespace-" in line[5]]
+    files = [range(int(start, 16), int(end, 16)) for start, end in bounds]
+    buffers = [each for column in rows.columns for chunk in column.chunks for each in chunk.buffers() if each]
+    held = sum(each.size for each in buffers if not any(each.address in file for file in files))
+    return [{"rows": rows.num_rows, "size": rows.nbytes, "held": held}]
+
+
+def test_all_rows_of_a_udtf_are_mapped_from_a_file(trusting: Namespace):
+    trusting.create_table("big", [BIG] * 8)
+    trusting.create_materialized_view("v", **views.udtf(memory_beside_files, "SELECT * FROM big", HELD))
+    refresh(trusting, "v")
+
+    (found,) = trusting.table("v").to_arrow().to_pylist()
+
+    assert found["rows"] == 8 * 8192
+    assert found["held"] < found["size"] / 100
+
+
+def test_one_partition_of_a_udtf_is_in_memory_at_a_time(trusting: Namespace):
+    trusting.create_table("big", [BIG] * 8)
+    view = views.udtf(arrow_memory, "SELECT * FROM big", HELD, partition_by="part")
+    trusting.create_materialized_view("v", **view)
+    before = pa.total_allocated_bytes()
+    refresh(trusting, "v", concurrency=1)
+
+    found = trusting.table("v").to_arrow().to_pylist()
+
+    assert [row["rows"] for row in found] == [128 * 8] * 64
+    assert all(row["held"] - before < sum(row["size"] for row in found) / 20 for row in found)
+
+
+def test_a_udtf_may_be_partitioned_by_a_dictionary(trusting: Namespace):
+    words = pa.array(["a", "b", "a", None]).dictionary_encode()
+    trusting.create_table("coded", pa.table({"person": pa.array([1, 2, 3, 4]), "word": words}))
+    fields = views.udtf(size_of_partition, "SELECT person, word FROM coded", COUNTS, partition_by="word")
+    trusting.create_materialized_view("v", **fields)
+    refresh(trusting, "v")
+
+    assert sorted(row["orders"] for row in rows(trusting, "v")) == [1, 1, 2]
 
 
 @pytest.mark.parametrize("kind", ["chunker", "udtf"])

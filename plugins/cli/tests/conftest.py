@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lancespace import connect
-from plugins.cli.tests.terminals import Terminal, environment
+from plugins.cli.tests.terminals import Driver, Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,12 +34,18 @@ def ns(folder: Path) -> Namespace:
     return namespace
 
 
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """The process that runs the commands of all tests."""
+    started = Driver(tmp_path_factory.mktemp("driver"))
+    yield started
+    started.close()
+
+
 @pytest.fixture(scope="module")
-def terminal(folder: Path, ns: Namespace) -> Iterator[Terminal]:  # noqa: ARG001 - it is to be there
+def terminal(driver: Driver, folder: Path, ns: Namespace) -> Terminal:  # noqa: ARG001 - it is to be there
     """A terminal whose commands work on the catalog."""
-    opened = Terminal(folder, environment(LANCESPACE_ROOT=str(folder / "lake")))
-    yield opened
-    opened.close()
+    return Terminal(driver, folder, LANCESPACE_ROOT=str(folder / "lake"))
 
 
 def orders(start: int, end: int) -> pa.Table:

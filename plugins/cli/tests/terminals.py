@@ -8,9 +8,10 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pexpect
 
@@ -18,6 +19,7 @@ from plugins.cli.tests.driver import END
 
 DRIVER = Path(__file__).with_name("driver.py")
 PATIENCE = 60
+ROWS = 40
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -44,26 +46,86 @@ class Answer:
         return [line.rstrip() for line in self.text.splitlines() if line.strip()]
 
 
-class Terminal:
-    """A terminal in which one command runs after the other."""
+@dataclass(frozen=True)
+class Piped:
+    """What a command wrote without a terminal, and its exit code."""
 
-    def __init__(self, folder: Path, variables: dict[str, str], columns: int = 120) -> None:
-        self._folder = folder
-        self._process = _spawned(sys.executable, [str(DRIVER)], folder, variables, columns, echo=False)
+    stdout: bytes
+    stderr: bytes
+    returncode: int
+
+
+class Driver:
+    """A process that runs one command after the other, in a terminal of its own."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self._process: pexpect.spawn | None = None
+
+    def start(self, columns: int, **request: Any) -> pexpect.spawn:
+        """Begin a command; the process is started for the first one, and again if one has taken it down."""
+        if self._process is None or not self._process.isalive():
+            arguments = [str(DRIVER)]
+            self._process = _spawned(sys.executable, arguments, self._scratch, environment(), columns, echo=False)
+        self._process.setwinsize(ROWS, columns)
+        file = self._scratch / "request.json"  # A line of a terminal has an end, at 4096 characters.
+        file.write_text(json.dumps(request))
+        self._process.sendline(str(file))
+        return self._process
+
+    def end(self) -> tuple[str, int]:
+        """Wait for the end of a command: what it printed, and its exit code."""
+        assert self._process is not None
+        self._process.expect(f"{END}(\\d+){END}")
+        return str(self._process.before), int(self._process.match.group(1))
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close(force=True)
+
+    def file(self, name: str, contents: bytes = b"") -> Path:
+        """A file for a standard stream."""
+        path = self._scratch / name
+        path.write_bytes(contents)
+        return path
+
+
+class Terminal:
+    """A terminal in which one command runs after the other, all in one folder."""
+
+    def __init__(self, driver: Driver, folder: Path, columns: int = 120, **variables: str) -> None:
+        self.folder = folder
+        self._driver = driver
+        self._columns = columns
+        self._variables = variables
 
     def run(self, *arguments: str, answer: str | None = None) -> Answer:
         """Run a command; if it asks something, answer."""
-        self._process.sendline(json.dumps({"folder": str(self._folder), "arguments": arguments}))
+        process = self._start(arguments, [])
         before = ""
         if answer is not None:
-            self._process.expect(re.escape("[y/N]: "))
-            before = f"{self._process.before}[y/N]: "
-            self._process.sendline(answer)
-        self._process.expect(f"{END}(\\d+){END}")
-        return Answer(before + str(self._process.before), int(self._process.match.group(1)))
+            process.expect(re.escape("[y/N]: "))
+            before = f"{process.before}[y/N]: "
+            process.sendline(answer)
+        printed, code = self._driver.end()
+        return Answer(before + printed, code)
 
-    def close(self) -> None:
-        self._process.close(force=True)
+    def pipe(self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None) -> Piped:
+        """Run a command whose standard streams are not the terminal."""
+        streams = [self._driver.file("in", given), self._driver.file("out"), self._driver.file("err")]
+        self._start(arguments, streams, **(variables or {}))
+        printed, code = self._driver.end()
+        assert printed == "", "something was written past the streams"
+        return Piped(streams[1].read_bytes(), streams[2].read_bytes(), code)
+
+    def _start(self, arguments: Sequence[str], streams: list[Path], **variables: str) -> pexpect.spawn:
+        return self._driver.start(
+            self._columns,
+            folder=str(self.folder),
+            arguments=arguments,
+            variables=environment(**self._variables, **variables),
+            streams=list(map(str, streams)),
+        )
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -93,7 +155,7 @@ def _spawned(
             arguments,
             cwd=str(folder),
             env=variables,
-            dimensions=(40, columns),
+            dimensions=(ROWS, columns),
             echo=echo,
             timeout=PATIENCE,
             encoding="utf-8",

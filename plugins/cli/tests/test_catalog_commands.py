@@ -20,6 +20,13 @@ def test_ls(terminal: Terminal):
     ]
 
 
+def test_what_is_empty_is_said_to_be(terminal: Terminal):
+    for command in ("ls", "tree"):
+        assert terminal.run(command, "--root", "lkae").lines[-1] == "dir(root=lkae) is empty."
+        assert terminal.pipe(command, "--root", "lkae").stdout == b""
+    assert json.loads(terminal.run("ls", "--root", "lkae", "--json").text) == []
+
+
 def test_tree_is_drawn(terminal: Terminal):
     answer = terminal.run("tree")
 
@@ -48,6 +55,11 @@ def test_what_is_not_there_has_a_near_match_and_an_exit_code(terminal: Terminal)
 
     assert answer.lines == ["Error: There is no table 'sales.order'. Did you mean 'sales.orders'?"]
     assert answer.code == 14
+    assert terminal.run("describe", "sale.orders").text.endswith("no namespace 'sale'. Did you mean 'sales'?\n")
+    for command in ("describe", "drop"):
+        assert terminal.run(command, "doc").lines == [
+            "Error: There is no table or namespace 'doc'. Did you mean 'docs'?"
+        ]
     asked_for_json = terminal.run("describe", "--json", "nothing.like.it")
     assert json.loads(asked_for_json.text)["type"] == "NamespaceNotFoundError"
     assert asked_for_json.code == 11
@@ -60,6 +72,8 @@ def test_wrong_usage_is_one_line(terminal: Terminal):
     assert len(answer.lines) == 1
     assert re.search("--limt.*--limit.*see: lancespace head --help", answer.text)
     assert json.loads(terminal.run("--json", "lss").text)["exit_code"] == 2
+    assert terminal.run("ls", "--root").text.startswith("Error: Option '--root' requires an argument")
+    assert terminal.run("tag").text.startswith("Usage: lancespace tag")
 
 
 def test_create_rename_and_drop(terminal: Terminal, ns: Namespace):
@@ -78,6 +92,9 @@ def test_drop_asks_and_can_be_tried_dry(terminal: Terminal, ns: Namespace):
 
     assert terminal.run("drop", "old", "--cascade", "--dry-run").lines == [
         "Would drop the namespace old and what is in it: old.table."
+    ]
+    assert terminal.run("drop", "old").lines == [
+        "Error: The namespace 'old' holds old.table: --cascade drops these with it."
     ]
     refused = terminal.run("drop", "old", "--cascade", answer="n")
     assert refused.code == 1

@@ -6,38 +6,45 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from plugins.cli.tests.terminals import piped
+from plugins.cli.tests.terminals import Terminal, piped
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from plugins.cli.tests.terminals import Driver
 
-def complete(folder: Path, line: str, **variables: str) -> list[str]:
+
+@pytest.fixture
+def shell(driver: Driver, folder: Path) -> Terminal:
+    """Where no variable names a catalog."""
+    return Terminal(driver, folder)
+
+
+def complete(shell: Terminal, line: str, **variables: str) -> list[str]:
     """What bash is offered for the last word of a line."""
     asked = {"_LANCESPACE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
-    answer = piped(folder=folder, variables=asked | variables)
-    return answer.stdout.decode().split()
+    return shell.pipe(variables=asked | variables).stdout.decode().split()
 
 
 @pytest.mark.usefixtures("ns")
-def test_tables_of_the_catalog_that_the_line_names(folder: Path):
-    assert complete(folder, "lancespace head --root lake sa") == ["sales."]
-    assert complete(folder, "lancespace --root lake head sales.") == ["sales.orders"]
-    assert complete(folder, "lancespace ls ", LANCESPACE_ROOT="lake") == ["sales"]
+def test_tables_of_the_catalog_that_the_line_names(shell: Terminal):
+    assert complete(shell, "lancespace head --root lake sa") == ["sales."]
+    assert complete(shell, "lancespace --root lake head sales.") == ["sales.orders"]
+    assert complete(shell, "lancespace ls ", LANCESPACE_ROOT="lake") == ["sales"]
 
 
-def test_commands_profiles_and_operations(folder: Path):
+def test_commands_profiles_and_operations(shell: Terminal, folder: Path):
     (folder / "config.toml").write_text("[profiles.lake]\n[profiles.lab]\n[profiles.other]\n")
 
-    assert complete(folder, "lancespace ver") == ["versions"]
-    assert complete(folder, "lancespace job re") == ["refresh"]
-    assert complete(folder, "lancespace --profile la", LANCESPACE_CONFIG="config.toml") == ["lab", "lake"]
-    assert complete(folder, "lancespace op create_table_t") == ["create_table_tag"]
-    assert complete(folder, "lancespace import t f --format p") == ["parquet"]
+    assert complete(shell, "lancespace ver") == ["versions"]
+    assert complete(shell, "lancespace job re") == ["refresh"]
+    assert complete(shell, "lancespace --profile la", LANCESPACE_CONFIG="config.toml") == ["lab", "lake"]
+    assert complete(shell, "lancespace op create_table_t") == ["create_table_tag"]
+    assert complete(shell, "lancespace import t f --format p") == ["parquet"]
 
 
-def test_no_catalog_is_no_error(folder: Path):
-    assert complete(folder, "lancespace head sa") == []
+def test_no_catalog_is_no_error(shell: Terminal):
+    assert complete(shell, "lancespace head sa") == []
 
 
 def test_the_script_is_shown(folder: Path):

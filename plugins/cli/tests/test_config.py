@@ -10,7 +10,7 @@ import typer
 
 from lancespace_cli import config
 from lancespace_cli.hiding import Hidden, secrets_in
-from plugins.cli.tests.terminals import piped
+from plugins.cli.tests.terminals import Driver, Terminal
 
 SECRET = "Hs7-very-secret-9QpX"
 CONFIG = """
@@ -112,11 +112,11 @@ def test_a_secret_from_the_keyring(variables: dict[str, str]):
 
 
 @pytest.mark.parametrize("profile", ["cloud", "wrong"])
-def test_a_secret_is_never_shown(variables: dict[str, str], tmp_path: Path, profile: str):
+def test_a_secret_is_never_shown(driver: Driver, variables: dict[str, str], tmp_path: Path, profile: str):
     """Neither in messages, nor as JSON, nor in a traceback, nor by doctor."""
-    seen = {**variables, "LANCESPACE_TRACEBACK": "1"}
-    failed = piped("ls", "--profile", profile, "--json", folder=tmp_path, variables=seen)
-    doctor = piped("doctor", "--profile", profile, folder=tmp_path, variables=seen)
+    terminal = Terminal(driver, tmp_path, LANCESPACE_TRACEBACK="1")
+    failed = terminal.pipe("ls", "--profile", profile, "--json", variables=variables)
+    doctor = terminal.pipe("doctor", "--profile", profile, variables=variables)
 
     assert failed.returncode >= 10
     *trace, last = failed.stderr.decode().strip().splitlines()

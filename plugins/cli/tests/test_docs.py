@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,14 +12,17 @@ import typer
 
 from lancespace_cli import exits
 from lancespace_cli.app import build
-from plugins.cli.tests.terminals import Terminal, environment
-from tests.docs.pages import DOCS, blocks
+from plugins.cli.tests.terminals import Terminal
+from tests.docs.pages import DOCS, name
+from tools.record import steps, write_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from plugins.cli.tests.terminals import Driver
 
 PAGE = DOCS / "guide" / "cli.md"
+TOURS = [PAGE, DOCS / "tour.md"]
 COLUMNS = 100
 VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00|[0-9a-f]{8}_|[0-9a-f]{32}|total_bytes +\d+|\d{3,} bytes")
 
@@ -28,20 +32,11 @@ def commands(command: Any, path: str = "lancespace") -> Iterator[tuple[str, Any]
     inside = getattr(command, "commands", {})
     if not inside:
         yield path, command
-    for name, one in inside.items():
-        yield from commands(one, f"{path} {name}")
+    for word, one in inside.items():
+        yield from commands(one, f"{path} {word}")
 
 
 ALL = list(commands(typer.main.get_command(build())))
-
-
-def steps(page: Path) -> Iterator[tuple[str, str]]:
-    """The commands of the page, and what it says they print."""
-    for block in blocks(page):
-        if block.language == "console":
-            for step in re.split(r"^\$ ", block.code, flags=re.MULTILINE)[1:]:
-                command, _, printed = step.partition("\n")
-                yield command, printed
 
 
 def settled(text: str) -> str:
@@ -50,21 +45,16 @@ def settled(text: str) -> str:
     return "\n".join(VARYING.sub("…", line).rstrip() for line in lines)
 
 
-def run_page(folder: Path) -> list[tuple[str, str, str]]:
-    """Each command of the page: it, what the page says it prints, and what it prints."""
-    for block in blocks(PAGE):
-        if block.title:
-            (folder / block.title).write_text(block.code)
-    terminal = Terminal(folder, environment(LANCESPACE_ROOT="lake", LANCE_LOG="error"), columns=COLUMNS)
-    try:
-        return [(command, printed, terminal.run(*shlex.split(command)[1:]).shown) for command, printed in steps(PAGE)]
-    finally:
-        terminal.close()
+@pytest.mark.parametrize("page", TOURS, ids=name)
+def test_the_tour_is_real(driver: Driver, tmp_path: Path, page: Path):
+    """Of our own commands; tests/packaging runs the others as well."""
+    write_files(tmp_path, page)
+    terminal = Terminal(driver, tmp_path, columns=COLUMNS, LANCESPACE_ROOT="lake")
 
-
-def test_the_tour_is_real(tmp_path: Path):
-    for command, printed, real in run_page(tmp_path):
-        assert settled(real) == settled(printed), command
+    for step in steps(page):
+        program, *arguments = shlex.split(step.command)
+        if program == "lancespace":
+            assert settled(terminal.run(*arguments).shown) == settled(step.printed), step.command
 
 
 def test_the_table_of_exit_codes_is_whole():
@@ -78,6 +68,14 @@ def test_every_command_has_an_example(path: str, command: Any):
     own = {path, path.replace("lancespace job compact", "lancespace compact"), path.replace("job import", "import")}
 
     assert any(one in command.help.partition("Example: ")[2] for one in own)
+
+
+@pytest.mark.parametrize("path", [path for path, _ in ALL])
+def test_every_command_is_run_in_a_terminal(path: str):
+    words = r",\s*".join(f'"{word}"' for word in path.split()[1:])
+    sources = "".join(file.read_text() for file in Path(__file__).parent.glob("test_*.py"))
+
+    assert re.search(rf"terminal\.run\(\s*{words}", sources)
 
 
 def test_every_group_is_in_the_guide():

@@ -100,6 +100,24 @@ def test_rows_from_standard_input_are_all_in_or_none(folder: Path, ns: Namespace
         assert ns.table(name).count() == 3
 
 
+@pytest.mark.parametrize("options", [[], ["--rows-per-file", "20000"]], ids=["file", "folder"])
+def test_an_export_that_is_interrupted_leaves_no_file(folder: Path, ns: Namespace, options: list[str]):
+    if not ns.table("sales.large").exists():
+        ns.create_table("sales.large", orders(0, 1_000_000))
+    before = set(folder.iterdir())
+    command = ["export", "sales.large", "out.jsonl", "--format", "json", *options]
+    shell = spawn(*command, folder=folder, LANCESPACE_ROOT=str(folder / "lake"))
+
+    shell.expect(re.compile(r"\d\d\d,\d\d\d rows"))  # Some files of the folder are whole by then.
+    shell.send(CTRL_C)
+    shell.expect(pexpect.EOF)
+    shell.close()
+
+    assert shell.exitstatus == 130
+    assert set(folder.iterdir()) == before
+    assert "Traceback" not in shell.before
+
+
 def orphans(ns: Namespace) -> list[str]:
     """Directories of tables that the catalog does not name."""
     found = check(ns, older_than=timedelta(0))

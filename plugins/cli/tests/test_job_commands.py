@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pyarrow import parquet
 
 from plugins.cli.tests.conftest import orders
-from plugins.cli.tests.terminals import piped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,9 +39,16 @@ def test_jobs_that_keep_tables_in_order(terminal: Terminal, ns: Namespace):
     assert terminal.run("job", "compact", "sales.kept").code == 0
     assert terminal.run("job", "index", "sales.kept", "id", "BTREE").code == 0
     assert len(ns.list_table_indices("sales.kept").indexes) == 1
+    assert terminal.run("job", "clean-up", "sales.kept", "--older-than", "1d", "--dry-run").lines == [
+        "Would delete 0 versions of sales.kept."
+    ]
+    before = {one.version for one in ns.list_table_versions("sales.kept").versions}
+    said = terminal.run("job", "clean-up", "sales.kept", "--older-than", "0s", "--dry-run", "--json")
     assert terminal.run("job", "clean-up", "sales.kept", "--older-than", "0s", "--yes").code == 0
-    assert len(ns.list_table_versions("sales.kept").versions) == 1
+    after = {one.version for one in ns.list_table_versions("sales.kept").versions}
+    assert (before - after, len(after)) == (set(json.loads(said.text)["would_delete"]), 1)
     assert terminal.run("job", "clean-up", "sales.kept", "--older-than", "soon").code == 2
+    assert terminal.run("job", "maintain", "--dry-run").text.endswith(" tables, and delete 0 versions.\n")
     assert terminal.run("job", "maintain", "sales", answer="y").code == 0
 
 
@@ -66,12 +72,11 @@ def test_jobs_of_operations(terminal: Terminal, ns: Namespace):
     assert terminal.run("job", "refresh", "sales.filled").code != 0
 
 
-def test_a_job_in_the_background_is_listed_waited_for_and_told(folder: Path, ns: Namespace, terminal: Terminal):
+def test_a_job_in_the_background_is_listed_waited_for_and_told(ns: Namespace, terminal: Terminal):
     ns.create_table("sales.far", orders(0, 2))
     ns.insert_into_table("sales.far", orders(2, 4))
-    root = str(folder / "lake")
 
-    started = piped("compact", "sales.far", "--no-wait", "--root", root, folder=folder)
+    started = terminal.pipe("compact", "sales.far", "--no-wait")
     job = started.stdout.decode().strip()
 
     assert (started.returncode, len(job)) == (0, 32)
@@ -82,7 +87,7 @@ def test_a_job_in_the_background_is_listed_waited_for_and_told(folder: Path, ns:
     assert [row["about"] for row in listed if row["job"] == job] == ["sales.far"]
     assert terminal.run("jobs", "cancel", job).lines[-1].startswith(f"{job}: SUCCEEDED")
     assert terminal.run("jobs", "describe", "0" * 32).code == 20
-    failed = piped("compact", "sales.nowhere", "--no-wait", "--root", root, folder=folder)
+    failed = terminal.pipe("compact", "sales.nowhere", "--no-wait")
     assert (failed.returncode, failed.stdout) == (14, b"")
     assert b"There is no table" in failed.stderr
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from plugins.cli.tests.terminals import Terminal, environment
+from lancespace_cli.values import distinct
+from plugins.cli.tests.terminals import Terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from lancespace import Namespace
+    from plugins.cli.tests.terminals import Driver
 
 
 def test_head_is_a_table_with_numbers_to_the_right(terminal: Terminal):
@@ -32,12 +34,10 @@ def test_vectors_and_long_texts_are_cut_for_a_person(terminal: Terminal):
 
 
 @pytest.mark.usefixtures("ns")
-def test_columns_that_do_not_fit_are_named(folder: Path):
-    narrow = Terminal(folder, environment(LANCESPACE_ROOT=str(folder / "lake")), columns=40)
-    try:
-        answer = narrow.run("head", "docs", "-n", "1")
-    finally:
-        narrow.close()
+def test_columns_that_do_not_fit_are_named(driver: Driver, folder: Path):
+    narrow = Terminal(driver, folder, columns=40, LANCESPACE_ROOT=str(folder / "lake"))
+
+    answer = narrow.run("head", "docs", "-n", "1")
 
     assert answer.lines[0].split() == ["id", "vector"]
     assert "Not shown, as they do not fit: body" in answer.text
@@ -84,10 +84,60 @@ def test_sql(terminal: Terminal):
     assert answer.lines == ["item  n", "desk  7", "lamp  7", "sofa  6"]
 
 
-def test_op_calls_any_operation(terminal: Terminal):
+def test_columns_of_the_same_name_are_all_there(terminal: Terminal):
+    joined = (
+        "sql",
+        "SELECT a.id, b.item, b.id FROM sales.orders a JOIN sales.orders b ON a.id + 1 = b.id ORDER BY a.id LIMIT 1",
+    )
+
+    assert terminal.run(*joined).lines == ["id  item  id", " 0  desk   1"]
+    assert terminal.pipe(*joined).stdout == b"id\titem\tid\n0\tdesk\t1\n"
+    assert json.loads(terminal.run(*joined, "--json").text) == {"id": 0, "item": "desk", "id_2": 1}
+
+
+@pytest.mark.parametrize(
+    ("names", "keys"),
+    [
+        ([], []),
+        (["a", "b"], ["a", "b"]),
+        (["a", "a", "a"], ["a", "a_2", "a_3"]),
+        (["a", "a", "a_2"], ["a", "a_2", "a_2_2"]),
+    ],
+)
+def test_keys_of_json_are_distinct(names: list[str], keys: list[str]):
+    assert distinct(names) == keys
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (("head", "sales"), "There is no table 'sales'. It is a namespace: see lancespace ls sales"),
+        (("ls", "docs"), "It is a table: see lancespace describe docs"),
+        (
+            ("count", "sales.orders", "--filter", "item = lamp"),
+            "If lamp is a text and no column, write it in single quotes",
+        ),
+        (
+            ("query", "sales.orders", "--text", "lamp"),
+            "column. Build one with: lancespace index create TABLE COLUMN FTS",
+        ),
+        (("sql", "SHOW TABLES"), "List tables with: lancespace tree"),
+        (("sql", "SELECT * FROM sales.order"), """Did you mean "sales"."orders"?\n"""),
+    ],
+)
+def test_errors_say_what_to_do(terminal: Terminal, command: tuple[str, ...], remedy: str):
+    assert remedy in terminal.run(*command).text
+
+
+def test_op_calls_any_operation(terminal: Terminal, folder: Path):
     assert json.loads(terminal.run("op", "list_tables", '{"id": ["sales"]}').text) == {"tables": ["orders"]}
     assert json.loads(terminal.run("op", "query_table", '{"id": ["docs"], "k": 1, "filter": "id = 7"}').text)["id"] == 7
     assert "describe_table" in terminal.run("op", "list").text
     wrong = terminal.run("op", "list_table")
     assert (wrong.code, "list_tables" in wrong.text) == (2, True)
     assert terminal.run("op", "list_tables", "{").code == 2
+    (folder / "rows.csv").write_text("id\n1\n")
+    insert = ("op", "insert_into_table", '{"id": ["docs"]}')
+    assert "takes rows: add --data FILE" in terminal.run(*insert).text
+    assert terminal.run(*insert, "--data", "absent.arrow").code == 2
+    assert terminal.run(*insert, "--data", "rows.csv").code == 23

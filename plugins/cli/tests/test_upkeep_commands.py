@@ -32,9 +32,9 @@ def test_migrate(terminal: Terminal, folder: Path):
 
     assert terminal.run("migrate", "--root", "old", "--dry-run").lines == [
         "v1",
-        "Would enter 1 tables in the manifest.",
+        "Would enter 1 table in the manifest.",
     ]
-    assert terminal.run("migrate", "--root", "old").lines[-1] == "Entered 1 tables in the manifest."
+    assert terminal.run("migrate", "--root", "old").lines[-1] == "Entered 1 table in the manifest."
     assert json.loads(terminal.run("migrate", "--root", "old", "--json", "--quiet").text)["entered"] == []
     assert terminal.run("ls", "--root", "old", "-P", "dir_listing_enabled=false").lines == ["v1"]
     assert terminal.run("migrate", "--backend", "memory").code in {10, 23}
@@ -65,7 +65,8 @@ def test_fsck_shows_and_repairs(terminal: Terminal, ns: Namespace, folder: Path)
 
     shown = terminal.run("fsck")
     assert (shown.code, half.exists(), ns.table("sales.lost").exists()) == (1, True, True)
-    assert [line.split()[0] for line in shown.lines] == ["finding", "missing", "orphan", "2"]
+    assert {"missing location", "orphan directory"} <= {line[:16].strip() for line in shown.lines}
+    assert (shown.lines[-1].split()[0], "…" in shown.text) == ("2", False)
     assert terminal.run("fsck", "--repair", answer="n").code == 1
     assert half.exists()
     repaired = terminal.run("fsck", "--repair", answer="y")
@@ -73,6 +74,17 @@ def test_fsck_shows_and_repairs(terminal: Terminal, ns: Namespace, folder: Path)
     assert (half.exists(), ns.table("sales.lost").exists()) == (False, False)
     assert json.loads(terminal.run("fsck", "--json").text) == []
     assert ns.table("sales.orders").count() == 20
+
+
+def test_a_manifest_that_cannot_be_read_is_told(terminal: Terminal, folder: Path):
+    terminal.run("create", "sales", "--root", "hurt")
+    shutil.rmtree(folder / "hurt" / "__manifest" / "data")
+
+    checked = terminal.run("fsck", "--root", "hurt")
+    assert (checked.code, checked.text.startswith("Error: read the catalog's manifest: ")) == (29, True)
+    looked = terminal.run("doctor", "--root", "hurt")
+    assert (looked.code, looked.lines[-1]) == (1, "Failed: read, manifest.")
+    assert "…" not in looked.text, "a reason is cut"
 
 
 @pytest.mark.usefixtures("ns")
@@ -90,6 +102,26 @@ def test_serve_is_added_by_the_server(folder: Path):
     assert shell.exitstatus in {0, 130}
 
 
+def test_pipeline_is_added_by_spark(terminal: Terminal, ns: Namespace, folder: Path):
+    """A step that needs no Spark, so that none is started; tests of the plugin run whole pipelines."""
+    steps = '[[step]]\nname = "tidy"\nkind = "compact"\ntable = "sales.orders"\n'
+    (folder / "tidy.toml").write_text(f'name = "tidy"\n[catalog]\nroot = "lake"\n{steps}')
+
+    plan = terminal.run("pipeline", "plan", "tidy.toml").lines
+    assert plan[1].split() == ["tidy", "compact", "sales.orders", "sales.orders", "first", "run"]
+    ran = terminal.run("pipeline", "run", "tidy.toml")
+    assert (ran.code, "━" in ran.raw) == (0, True)
+    assert len(ns.table("sales.orders").dataset().get_fragments()) == 1
+
+
+def test_new_backend(terminal: Terminal, folder: Path):
+    assert terminal.run("new-backend", "shelf").lines == [
+        'Wrote lance-catalog-shelf. Next: cd lance-catalog-shelf && pip install --editable ".[testing]" && pytest'
+    ]
+    assert (folder / "lance-catalog-shelf" / "pyproject.toml").exists()
+    assert terminal.run("new-backend", "shelf").code == 23
+
+
 def ask(url: str) -> bytes:
     """What a server answers; nothing while it does not listen yet."""
     try:
@@ -101,7 +133,7 @@ def ask(url: str) -> bytes:
 
 def test_commands_of_other_packages_are_listed_and_missing_ones_have_a_pip_line(terminal: Terminal):
     assert "Added by lancespace-server" in terminal.run("--help").text
-    hidden = spawn("serve", folder=terminal._folder, LANCESPACE_PLUGINS="lancespace-dir")
+    hidden = spawn("serve", folder=terminal.folder, LANCESPACE_PLUGINS="lancespace-dir")
     hidden.expect(re.escape('pip install "lancespace[server]"'))
     hidden.wait()
     assert hidden.exitstatus == 10

@@ -10,7 +10,6 @@ import pytest
 from pyarrow import csv, parquet
 
 from plugins.cli.tests.conftest import orders
-from plugins.cli.tests.terminals import piped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +81,24 @@ def test_overwriting_asks(terminal: Terminal, ns: Namespace, files: Path):
     assert (files / "taken.csv").read_text() == "mine"
 
 
+def test_a_file_that_is_not_there_is_named_and_nothing_imported(terminal: Terminal, ns: Namespace, files: Path):
+    (files / "array.json").write_text('[{"id": 1}]')
+
+    assert terminal.run("import", "sales.none", "orders.csv", "oders.csv").lines == [
+        "Error: there is no file or folder 'oders.csv'"
+    ]
+    assert "jq -c '.[]' FILE" in terminal.run("import", "sales.none", "array.json").text
+    assert not ns.table("sales.none").exists()
+
+
+def test_an_export_that_cannot_be_leaves_nothing(terminal: Terminal, files: Path):
+    assert "there is no folder nowhere" in terminal.run("export", "docs", "nowhere/out.csv").text
+    failed = terminal.run("export", "docs", "folder", "--rows-per-file", "2", "--format", "csv", "--filter", "nope = 1")
+    assert (failed.code, (files / "folder").exists()) == (22, False)
+    (files / "kept.csv").write_text("mine")
+    assert terminal.run("export", "absent", "kept.csv").code == 14, "it is not asked about before the table is found"
+
+
 def test_a_failed_import_leaves_the_catalog_as_it_was(terminal: Terminal, ns: Namespace, files: Path):
     (files / "broken").mkdir()
     for number in range(8):
@@ -98,22 +115,21 @@ def test_a_failed_import_leaves_the_catalog_as_it_was(terminal: Terminal, ns: Na
     assert ns.table("sales.broken").count() == 9
 
 
-def test_through_pipes(files: Path, ns: Namespace):
-    root = str(files / "lake")
+def test_through_pipes(terminal: Terminal, ns: Namespace):
     table = ns.table("sales.piped")
 
-    out = piped("export", "sales.orders", "-", "--format", "arrow", "--root", root, folder=files)
+    out = terminal.pipe("export", "sales.orders", "-", "--format", "arrow")
     assert pa.ipc.open_stream(out.stdout).read_all() == ns.table("sales.orders").to_arrow()
     assert out.stderr == b""
-    made = piped("import", "sales.piped", "-", "--format", "arrow", "--root", root, folder=files, given=out.stdout)
+    made = terminal.pipe("import", "sales.piped", "-", "--format", "arrow", given=out.stdout)
     assert (made.returncode, made.stdout) == (0, b"")
     assert table.count() == 20
     rows = b'{"id": 500, "item": "lamp"}\n{"id": 501, "item": "desk"}\n'
-    more = piped("insert", "sales.piped", "-", "--format", "json", "--root", root, folder=files, given=rows)
+    more = terminal.pipe("insert", "sales.piped", "-", "--format", "json", given=rows)
     assert more.stderr == b"import into sales.piped: 2 rows\n"
     assert table.to_arrow(filter="id >= 500").to_pylist() == [
         {"id": 500, "item": "lamp", "price": None},
         {"id": 501, "item": "desk", "price": None},
     ]
-    strange = piped("insert", "sales.piped", "-", "--format", "csv", "--root", root, folder=files, given=b"what\n1\n")
+    strange = terminal.pipe("insert", "sales.piped", "-", "--format", "csv", given=b"what\n1\n")
     assert (strange.returncode, b"the table has no column what" in strange.stderr) == (23, True)

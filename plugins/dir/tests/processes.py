@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["plugins.dir.tests.processes", "plugins.dir.tests.support"])
+_CONTEXT.set_forkserver_preload(["plugins.dir.tests.warm"])
 
 TIMEOUT = 120
 """Seconds after which a process is taken to hang."""

@@ -44,7 +44,7 @@ class TestManaged(_Directory):
 
 class TestV1(_Directory):
     mode = "v1"
-    features = frozenset({Feature.LOCAL_TABLES})
+    features = frozenset({Feature.REACHABLE_TABLES})
 
     def place_table(self, workdir: Path, name: str) -> None:
         """A V1 table has no other name than its directory's, so a stray one cannot be registered under another."""

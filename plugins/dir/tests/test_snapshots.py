@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import lance
+import pyarrow as pa
 import pytest
 from lance.fragment import write_fragments
 
 from lancespace_dir.manifest import datafiles, protobuf
 from lancespace_dir.manifest.fragments import Fragment, deletion_file, new_fragment
-from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, TABLE, Entry, to_table
+from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry, to_table
 from lancespace_dir.manifest.snapshots import Snapshot
 from lancespace_dir.manifest.versions import VersionFiles
 from plugins.dir.tests.manifests import as_rust_leaves_it, manifest_at, numbered, put, remove, storage_at
@@ -124,16 +125,19 @@ def with_field(data: bytes, number: int, value: int) -> bytes:
     return data[:start] + struct.pack("<I", len(message)) + message + data[-16:]
 
 
-def test_data_file_is_what_lance_would_write(tmp_path: Path):
+def test_data_file_is_what_lance_would_write_without_compression(tmp_path: Path):
     put(manifest_at(tmp_path), "x")
+    plain = pa.schema([column.with_metadata({"lance-encoding:compression": "none"}) for column in SCHEMA])
     entries = [Entry(f"n{number}", NAMESPACE, None, '{"a":"b"}') for number in range(300)]
     rows = to_table([*entries, Entry("v", TABLE, "at_v", None, ("x", "y"))], SCHEMA)
 
     ours = datafiles.write(storage_at(tmp_path), rows)
-    (theirs,) = write_fragments(rows, table(tmp_path), schema=SCHEMA)
+    (theirs,) = write_fragments(
+        rows.cast(plain), tmp_path / "theirs", schema=plain, mode="create", data_storage_version=STORAGE_VERSION
+    )
 
-    folder = tmp_path / DIRECTORY / "data"
-    assert (folder / ours.files[0].path).read_bytes() == (folder / theirs.files[0].path).read_bytes()
+    found = (tmp_path / DIRECTORY / "data" / ours.files[0].path).read_bytes()
+    assert found == (tmp_path / "theirs" / "data" / theirs.files[0].path).read_bytes()
     assert ours.physical_rows == theirs.physical_rows
     for name in ("fields", "column_indices", "file_major_version", "file_minor_version", "file_size_bytes"):
         assert getattr(ours.files[0], name) == getattr(theirs.files[0], name)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -72,6 +74,85 @@ def test_two_clients_of_one_process_take_turns(tmp_path: Path):
         thread.join()
 
     assert len(rows(tmp_path)) == 61
+
+
+def files(root: Path) -> list[str]:
+    """What there is of a catalog in the temporary directory."""
+    path = Turns(storage_at(root), "commit")._path
+    assert path is not None
+    return sorted(found.name for found in path.parent.glob(f"{path.name.rpartition('-')[0]}-*"))
+
+
+def test_the_last_one_to_leave_deletes_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(turns, "IDLE", 30.0)
+    clients = [manifest_at(tmp_path), manifest_at(tmp_path)]
+    put(clients[0], "x")
+    with clients[0]._turns._state:
+        clients[0]._turns._end()
+    put(clients[1], "y")
+    clients[0].close()
+    assert len(files(tmp_path)) == 2
+
+    clients[1].close()
+
+    assert files(tmp_path) == []
+    put(clients[0], "z")
+    assert len(rows(tmp_path)) == 3
+    clients[0].close()
+
+
+def test_who_commits_no_more_leaves_without_being_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(turns, "KEEPER_STAYS", 0.01)
+    put(manifest_at(tmp_path), "x")
+    until(lambda: files(tmp_path), lambda found: not found)
+
+
+def test_the_lock_of_a_deleted_file_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "x.lock"
+    first = turns._lock(path, wait=True)
+    opened, open_file = threading.Event(), turns._open
+    waiting: Future[IO[bytes] | None] = Future()
+
+    def noting(path: Path) -> IO[bytes] | None:
+        file = open_file(path)
+        opened.set()
+        return file
+
+    monkeypatch.setattr(turns, "_open", noting)
+    threading.Thread(target=lambda: waiting.set_result(turns._lock(path, wait=True))).start()
+    assert first is not None
+    assert opened.wait(30)
+    path.unlink()
+    second = turns._lock(path, wait=False)
+    assert second is not None
+    first.close()  # Whoever waits gets this one first.
+    assert not waiting.done()
+    second.close()
+
+    third = waiting.result(30)
+    assert third is not None
+    with third, pytest.raises(BlockingIOError):
+        turns._lock(path, wait=False)
+
+
+def test_nobody_shares_a_turn_while_others_come_and_leave(tmp_path: Path):
+    inside: list[int] = []
+
+    def come_and_leave(number: int) -> int:
+        most = 0
+        for _ in range(50):
+            mine = Turns(storage, "commit")
+            with mine.mine():
+                inside.append(number)
+                most = max(most, len(inside))
+                inside.remove(number)
+            mine.give_back()
+        return most
+
+    storage = storage_at(tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(come_and_leave, range(4))) == [1] * 4
+    assert files(tmp_path) == []
 
 
 def hold(root: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import logging
 import pickle
+import socket
 import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import unquote
@@ -69,6 +71,20 @@ def test_a_connection_that_the_server_closed_is_replaced():
             namespace.describe_namespace("a")
 
     assert len({seen.peer for seen in server.seen}) == 5
+
+
+def test_connect_timeout():
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, ExitStack() as stack:
+        for _ in range(2):  # More than wait at its door are not let in, and not sent away either.
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(deaf.getsockname())
+        properties = {"timeout.connect": "0.1", "retry.attempts": "1"}
+        namespace = stack.enter_context(
+            lancespace.connect("rest", {"uri": f"http://127.0.0.1:{deaf.getsockname()[1]}", **properties})
+        )
+        with pytest.raises(ServiceUnavailableError, match="timed out"):
+            namespace.describe_namespace("a")
 
 
 def test_read_timeout():

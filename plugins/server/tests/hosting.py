@@ -6,13 +6,14 @@ So a suite that wants a fresh catalog for every test starts one process.
 
 from __future__ import annotations
 
+import itertools
 import os
-import socket
+import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,12 @@ import httpx
 
 from lancespace.testing.waiting import until
 from lancespace_server import ServerSettings, create_app
-from lancespace_server.serving import _config, open_namespace
+from lancespace_server.serving import _listen, open_namespace
+from lancespace_server.worker import say, work
 
 STOP_SECONDS = 60.0
+_ANNOUNCEMENT = re.compile(r"^lancespace_server: startup complete, serving .* on (https?://\S+)$", re.MULTILINE)
+_NUMBERS = itertools.count()
 
 
 @dataclass
@@ -31,33 +35,30 @@ class Running:
     """A server that runs."""
 
     process: subprocess.Popen[bytes]
-    url: str
     log: Path
+
+    @property
+    def url(self) -> str:
+        """Where it says that it listens; empty before it does."""
+        said = _ANNOUNCEMENT.search(self.lines())
+        return said[1] if said else ""
 
     def lines(self) -> str:
         """What the server has written."""
         return self.log.read_text(encoding="utf-8")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
-def running(
-    command: list[str], port: int, log: Path, *, environment: Mapping[str, str] | None = None, scheme: str = "http"
-) -> Iterator[Running]:
-    """Start a server, wait until it listens, and stop it at the end."""
+def running(command: list[str], folder: Path, *, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
+    """Start a server, wait until it says where it listens, and stop it at the end."""
+    log = folder / f"server-{next(_NUMBERS)}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
             [sys.executable, *command], stdout=out, stderr=out, env={**os.environ, **(environment or {})}
         )
-    server = Running(process, f"{scheme}://127.0.0.1:{port}", log)
+    server = Running(process, log)
     try:
-        until(lambda: process.poll() is not None or _listens(port), bool)
+        until(lambda: process.poll() is not None or bool(server.url), bool)
         assert process.poll() is None, server.lines()
         yield server
     finally:
@@ -65,26 +66,14 @@ def running(
         process.wait(timeout=STOP_SECONDS)
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@contextmanager
-def served(tmp_path: Path, *arguments: str, **keywords: Any) -> Iterator[Running]:
+def served(folder: Path, *arguments: str, **keywords: Any) -> AbstractContextManager[Running]:
     """``python -m lancespace_server`` on a free port."""
-    port = free_port()
-    command = ["-m", "lancespace_server", *arguments, "--port", str(port)]
-    with running(command, port, tmp_path / f"server-{port}.log", **keywords) as server:
-        yield server
+    return running(["-m", "lancespace_server", *arguments, "--port", "0"], folder, **keywords)
 
 
-@contextmanager
-def hosted(folder: Path) -> Iterator[Running]:
+def hosted(folder: Path) -> AbstractContextManager[Running]:
     """One process for many catalogs; see :func:`catalog_url`."""
-    port = free_port()
-    with running([__file__, str(port)], port, folder / "host.log") as server:
-        yield server
+    return running([__file__], folder)
 
 
 def catalog_url(server: Running, root: Path) -> str:
@@ -132,14 +121,13 @@ def client(server: Running, **keywords: Any) -> httpx.Client:
     return httpx.Client(base_url=server.url, timeout=60, trust_env=False, **keywords)
 
 
-def main(port: int) -> None:
-    from uvicorn import Server
-
-    settings = ServerSettings(port=port)
-    config = _config(HostFactory(settings), settings)  # type: ignore[arg-type]
-    config.host, config.port = settings.host, settings.port
-    Server(config).run()
+def main() -> None:
+    settings = ServerSettings(port=0)
+    with _listen(settings) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        factory: Any = HostFactory(settings)
+        work(listener, factory, settings, lambda: say(f"startup complete, serving many on {url}"))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main()

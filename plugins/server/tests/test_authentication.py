@@ -164,7 +164,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def tls_server(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[Running]:
     certificate, key = authority.issue("server")
     options = ["--tls-certificate", certificate, "--tls-key", key, "--tls-client-ca", authority.certificate]
-    with served(tmp_path_factory.mktemp("tls"), "memory", *options, scheme="https") as running:
+    with served(tmp_path_factory.mktemp("tls"), "memory", *options) as running:
         yield running
 
 

@@ -158,6 +158,20 @@ def test_a_caller_that_does_not_take_its_answer_is_cut_off(server: Running, http
     assert [json.loads(line)["error"] for line in logged] == ["INVALID_INPUT"]  # Too slow, after 200 was said.
 
 
+def test_an_operation_that_takes_too_long_is_answered_and_leaves_nothing(tmp_path: Path):
+    limits = ["--request-timeout", "0.5", "--buffer-bytes", "1000000"]
+    with served(tmp_path, "dir", f"root={tmp_path / 'catalog'}", *limits) as server, client(server) as http:
+        fill(http, "late")
+        with connection(server) as waiting:
+            waiting.sendall(upload_head("late", "insert") + chunk(BIG[:2_000_000]))
+            answer = waiting.recv(65536)
+        idle(http)
+
+        assert answer.startswith(b"HTTP/1.1 504 ")
+        assert b"The operation takes longer than 0.5 s" in answer
+        assert versions(http, "late") == [1]
+
+
 def test_there_is_room_for_so_many_connections(server: Running, http: httpx.Client):
     opened = [socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) for _ in range(55)]
     try:
@@ -219,7 +233,7 @@ def test_what_runs_is_finished_before_the_server_stops(tmp_path: Path):
             running.sendall(upload_head("late", "create") + chunk(BIG[:1_000_000]))
             until(lambda: _under_way(server), bool)
             server.process.send_signal(signal.SIGTERM)
-            until(lambda: "Shutting down" in server.lines(), bool)
+            until(lambda: "stopping" in server.lines(), bool)
             for start in range(1_000_000, len(BIG), 1_000_000):
                 running.sendall(chunk(BIG[start : start + 1_000_000]))
             running.sendall(b"0\r\n\r\n")

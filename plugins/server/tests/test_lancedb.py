@@ -1,4 +1,8 @@
-"""lancedb's namespace connection against our server."""
+"""lancedb's namespace connection against our server: all that it asks a catalog for.
+
+It opens tables by their location and works on them itself; what it can hand over to the server, it is let do both ways.
+Its own ``table_exists`` and ``namespace_exists`` have no client to ask in 0.40 and never reach a server.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,26 @@ import pytest
 
 from plugins.server.tests.hosting import Running, catalog_url
 
-ROWS = pa.table({"id": [1, 2, 3], "vector": pa.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]], pa.list_(pa.float32(), 2))})
+VECTORS = pa.list_(pa.float32(), 2)
+ROWS = pa.table({"id": [1, 2, 3], "vector": pa.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]], VECTORS)})
+FOURTH = pa.table({"id": [4], "vector": pa.array([[9.0, 9.0]], VECTORS)})
 
 
-@pytest.fixture
-def database(host: Running, tmp_path: Path) -> Any:
-    return lancedb.connect_namespace("rest", {"uri": catalog_url(host, tmp_path)})
+@pytest.fixture(params=[None, ["QueryTable", "CreateTable"]], ids=["itself", "server"])
+def database(request: pytest.FixtureRequest, host: Running, tmp_path: Path) -> Any:
+    """Where the params say, the server creates tables and answers queries."""
+    properties = {"uri": catalog_url(host, tmp_path)}
+    return lancedb.connect_namespace("rest", properties, namespace_client_pushdown_operations=request.param)
+
+
+def test_namespaces(database: Any):
+    database.create_namespace(["sales"], properties={"owner": "ada"})
+    database.create_namespace(["sales", "eu"])
+
+    assert database.describe_namespace(["sales"]).properties["owner"] == "ada"
+    assert database.list_namespaces(["sales"]).namespaces == ["eu"]
+    database.drop_namespace(["sales", "eu"])
+    assert database.list_namespaces(["sales"]).namespaces == []
 
 
 def test_tables_are_created_listed_opened_and_dropped(database: Any):
@@ -30,13 +48,50 @@ def test_tables_are_created_listed_opened_and_dropped(database: Any):
     assert database.list_tables(namespace_path=["sales"]).tables == []
 
 
-def test_rows_are_added_searched_and_deleted(database: Any):
+def test_lists_come_in_pages(database: Any):
+    for name in ("a", "b", "c"):
+        database.create_table(name, ROWS)
+    first = database.list_tables(limit=2)
+    second = database.list_tables(limit=2, page_token=first.page_token)
+
+    assert (first.tables, second.tables) == (["a", "b"], ["c"])
+    database.drop_all_tables()
+    assert database.list_tables().tables == []
+
+
+def test_a_renamed_table_keeps_its_rows(database: Any):
+    database.create_namespace(["archive"])
+    database.create_table("orders", ROWS)
+    database.rename_table("orders", "old", new_namespace_path=["archive"])
+
+    assert database.open_table("old", namespace_path=["archive"]).count_rows() == 3
+    assert database.list_tables().tables == []
+
+
+def test_rows_are_added_searched_changed_and_deleted(database: Any):
     table = database.create_table("things", ROWS)
-    table.add(pa.table({"id": [4], "vector": pa.array([[9.0, 9.0]], pa.list_(pa.float32(), 2))}))
+    table.add(FOURTH)
 
     assert [row["id"] for row in table.search([8.0, 8.0]).limit(2).to_list()] == [4, 3]
-    table.delete("id > 2")
-    assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 2]
+    assert [row["id"] for row in table.search().where("id = 2").limit(5).to_list()] == [2]
+    table.update(where="id = 4", values={"vector": [0.1, 0.1]})
+    table.merge_insert("id").when_not_matched_insert_all().execute(pa.table({"id": [5], "vector": FOURTH["vector"]}))
+    table.delete("id in (2, 3)")
+    assert sorted(database.open_table("things").to_arrow()["id"].to_pylist()) == [1, 4, 5]
+
+
+def test_columns_tags_and_versions(database: Any):
+    table = database.create_table("things", ROWS)
+    table.tags.create("first", table.version)
+    table.add_columns({"double": "id * 2"})
+    table.alter_columns({"path": "double", "rename": "twice"})
+    opened = database.open_table("things")
+
+    assert opened.to_arrow()["twice"].to_pylist() == [2, 4, 6]
+    assert opened.tags.get_version("first") == 1
+    assert len(opened.list_versions()) == 3
+    opened.drop_columns(["twice"])
+    assert database.open_table("things").schema.names == ["id", "vector"]
 
 
 def test_an_existing_table_is_not_created_again(database: Any):

@@ -20,6 +20,7 @@ from lance_namespace import (
     DeclareTableResponse,
     DescribeTableRequest,
     InternalError,
+    RegisterTableRequest,
     TableAlreadyExistsError,
     TableNotFoundError,
 )
@@ -38,11 +39,16 @@ if TYPE_CHECKING:
     from lancespace.arrow import ArrowData
 
 
+STORAGE_VERSION = "new_table_data_storage_version"
+"""The storage option, LanceDB's too, that says in which version of the file format a new table is written."""
+
+
 class CreationOperations(TableAccess):
     """Creating tables with data."""
 
     if TYPE_CHECKING:
         declare_table: Callable[..., Any]
+        register_table: Callable[..., Any]
 
     @hookimpl
     def create_table(self, request: CreateTableRequest, data: ArrowData) -> CreateTableResponse:
@@ -109,6 +115,14 @@ class CreationOperations(TableAccess):
         declared = self.declare_table(DeclareTableRequest(id=request.id, properties=request.properties))
         return self.locate(request), declared
 
+    def replace_properties(self, ref: TableRef, properties: dict[str, str]) -> None:
+        """Have the catalog keep other properties of a table, which was overwritten.
+
+        A backend overrides this if its catalog does it in one step.
+        """
+        names, location = list(ref.id), ref.location
+        self.register_table(RegisterTableRequest(id=names, location=location, mode="Overwrite", properties=properties))
+
     def _on_existing(
         self, request: CreateTableRequest, ref: TableRef, reader: pa.RecordBatchReader, mode: str
     ) -> CreateTableResponse:
@@ -121,9 +135,11 @@ class CreationOperations(TableAccess):
             return self._created(request, ref, ref.open().version)
         import lance
 
-        options = {**ref.storage_options, **(request.storage_options or {})}
         target = ref.location if ref.versions is None else ref.open()
-        dataset = lance.write_dataset(reader, target, mode="overwrite", storage_options=options)
+        with translated(f"overwrite table {ref.name!r}"):
+            dataset = lance.write_dataset(reader, target, mode="overwrite", **_write_options(ref, request))
+        if request.properties is not None:
+            self.replace_properties(ref, request.properties)
         return self._created(request, ref, dataset.version)
 
     def _delete_files(self, ref: TableRef, fragments: list[Any]) -> None:
@@ -150,6 +166,9 @@ def _checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     import lance
     import pyarrow as pa
 
+    from lancespace.tables.layouts import storable
+
+    reader = storable(reader)
     with translated("create table"):
         lance.schema.LanceSchema.from_pyarrow(reader.schema)
     batches = iter(reader)
@@ -162,7 +181,6 @@ def _write_files(ref: TableRef, reader: pa.RecordBatchReader, request: CreateTab
     """Write the data files, which nobody sees yet, and answer the transaction that makes a table of them."""
     from lance.fragment import write_fragments
 
-    options = {**ref.storage_options, **(request.storage_options or {})}
     with translated(f"create table {ref.name!r}"):
         return write_fragments(
             reader,
@@ -170,8 +188,13 @@ def _write_files(ref: TableRef, reader: pa.RecordBatchReader, request: CreateTab
             schema=reader.schema,
             return_transaction=True,
             mode="create",
-            storage_options=options,
+            **_write_options(ref, request),
         )
+
+
+def _write_options(ref: TableRef, request: CreateTableRequest) -> dict[str, Any]:
+    options = {**ref.storage_options, **(request.storage_options or {})}
+    return {"data_storage_version": options.pop(STORAGE_VERSION, None), "storage_options": options}
 
 
 def _commit_first_version(ref: TableRef, transaction: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from lancespace.storage import Storage
 
 _TRIES = 10
+_CHANGED = {errno.ENOTEMPTY, errno.EBUSY}
+"""What a file system says if there is something new in a folder that is being deleted."""
 
 
 class JobFiles(Protocol):
@@ -127,9 +130,17 @@ class StoredFiles:
         return sorted(path.rstrip("/").rpartition("/")[2] for path in found if path.rstrip("/") != target)
 
     def delete(self, path: str) -> None:
-        """All of it."""
-        if self._storage.exists(self._path(path)):
-            self._storage.delete_tree(self._path(path))
+        """All of it, also while an equal job writes to the same folder."""
+        target = self._path(path)
+        for left in reversed(range(_TRIES)):
+            try:
+                if self._storage.exists(target):
+                    self._storage.delete_tree(target)
+            except OSError as error:
+                if error.errno not in _CHANGED or not left:
+                    raise
+                continue
+            return
 
     def _path(self, path: str) -> str:
         return f"{self._storage.path()}/{path}" if path else self._storage.path()

@@ -135,12 +135,16 @@ class RunningJob:
     def _end(self, state: JobState, message: str, **changes: Any) -> None:
         """Remember the outcome; if it cannot be written now, the next beat tries again."""
         self._update(state=state, message=message, **changes)
+        job_id = self.status.job_id
         try:
             self.write()
-            if state is JobState.SUCCEEDED and self._job.fingerprint:
-                self._records.forget(self._job.fingerprint)
         except Exception:  # noqa: BLE001 - the store may be out of reach for a while
-            _log.warning("The record of the job %s could not be written yet", self.status.job_id, exc_info=True)
+            _log.warning("The record of the job %s could not be written yet", job_id, exc_info=True)
+        if state is JobState.SUCCEEDED and self._job.fingerprint:
+            try:
+                self._records.forget(self._job.fingerprint)
+            except Exception:  # noqa: BLE001 - as above; the checkpoints go when the record is pruned
+                _log.warning("What the job %s kept of its tasks could not be deleted", job_id, exc_info=True)
 
     def _update(self, **changes: Any) -> JobStatus:
         with self._lock:

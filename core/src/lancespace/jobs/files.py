@@ -49,12 +49,23 @@ def find(places: Sequence[str], wanted: str | None) -> list[SourceFile]:
     known = frozenset(FORMATS.values())
     if wanted is not None and wanted not in known:
         raise InvalidInputError(f"format must be one of {', '.join(sorted(known))}, not {wanted!r}")
-    found = [file for place in places for file in _below(place, wanted)]
+    found = [file for place in places for file in _present(place, wanted)]
     if not found:
         raise InvalidInputError(
             f"there is nothing to import in {', '.join(places)}: files must end in {', '.join(FORMATS)}, "
             "or their format be given"
         )
+    return found
+
+
+def _present(place: str, wanted: str | None) -> list[SourceFile]:
+    """The files of one place, which must be there: otherwise a misspelt one of several would be passed over."""
+    import fsspec
+
+    found = _below(place, wanted)
+    filesystem, path = fsspec.core.url_to_fs(place)
+    if not found and not filesystem.exists(path):
+        raise InvalidInputError(f"there is no file or folder {place!r}")
     return found
 
 

@@ -7,7 +7,6 @@ somebody has changed one of the fragments; then the changed ones are computed ag
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +14,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import lance
-import pyarrow as pa
 from lance_namespace import ConcurrentModificationError, InvalidInputError
 
 from lancespace.engines import fingerprint
 from lancespace.errors import translated
-from lancespace.tables.recipes import ROW, Recipe, Scan, recipe_for
+from lancespace.tables.columnfiles import field_ids, offsets_of, write_values
+from lancespace.tables.recipes import Recipe, Scan, recipe_for
 
 if TYPE_CHECKING:
     from lancespace.engines import Work
@@ -74,19 +73,8 @@ def fill_fragment(task: FragmentTask) -> dict[str, Any]:
         dataset = plan.table.open(task.version, plan.branch)
         fragment = dataset.get_fragment(task.fragment_id)
         scan = Scan(fragment, plan.where, plan.task_size)
-        batches = list(plan.recipe.values(scan, dataset.schema))
-        rows = sum(batch.num_rows for batch in batches)
-        if rows == 0:
-            return {"rows": 0}
-        written, fields, offsets = fragment.update_columns(
-            pa.Table.from_batches(batches), left_on=ROW, with_offsets=True
-        )
-    return {
-        "rows": rows,
-        "fragment": written.to_json(),
-        "fields": fields,
-        "offsets": base64.b64encode(offsets).decode(),
-    }
+        values = plan.recipe.values(scan, dataset.schema)
+        return write_values(dataset, fragment, plan.recipe.columns, values)
 
 
 class Backfill:
@@ -143,7 +131,7 @@ class Backfill:
         fragment already finds its result again. How Lance tracks rows and versions never matters.
         """
         kept = metadata.to_json()
-        ignored = set() if self._plan.where else _field_ids(dataset, self._plan.recipe.columns)
+        ignored = set() if self._plan.where else set(field_ids(dataset.lance_schema, self._plan.recipe.columns))
         files = {one["path"]: [number for number in one["fields"] if number >= 0] for one in kept["files"]}
         inputs = {path: sorted(set(numbers) - ignored) for path, numbers in files.items() if set(numbers) - ignored}
         return fingerprint(kept["id"], inputs, kept["deletion_file"], kept["physical_rows"], str(kept["overlays"]))
@@ -193,7 +181,7 @@ class Backfill:
             updated_fragments=list(updated.values()),
             fields_modified=next(iter(done.values()))["fields"],
             update_mode="rewrite_columns",
-            updated_fragment_offsets={number: base64.b64decode(one["offsets"]) for number, one in done.items()},
+            updated_fragment_offsets=offsets_of(done),
         )
         with translated(f"commit the backfill of table {self._plan.table.name!r}"):
             return lance.LanceDataset.commit(
@@ -203,17 +191,6 @@ class Backfill:
                 commit_message=f"backfill of {', '.join(self._plan.recipe.columns)}",
                 **self._plan.table.committing(),
             )
-
-
-def _field_ids(dataset: lance.LanceDataset, columns: Sequence[str]) -> set[int]:
-    """The ids of columns and of all that is in them, which is how files name what they hold."""
-    found: set[int] = set()
-    unseen = [field for field in dataset.lance_schema.fields() if field.name() in columns]
-    while unseen:
-        field = unseen.pop()
-        found.add(field.id())
-        unseen += field.children()
-    return found
 
 
 def _files(result: dict[str, Any]) -> Any:

@@ -33,6 +33,7 @@ from lancespace.errors import translated
 from lancespace.hookspecs import hookimpl
 from lancespace.tables.access import TableAccess, TableRef, name_of
 from lancespace.tables.fields import field_at
+from lancespace.tables.layouts import fitted, storable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,7 +59,9 @@ class DataOperations(TableAccess):
             if dataset is None:
                 version = self._create(ref, rows)
             else:
-                version = lance.write_dataset(rows.reader(), dataset, mode=mode).version
+                sent = rows.reader()
+                sent = fitted(sent, dataset.schema) if mode == "append" else storable(sent)
+                version = lance.write_dataset(sent, dataset, mode=mode).version
         return InsertIntoTableResponse(num_inserted_rows=rows.count, version=version)
 
     @hookimpl
@@ -79,7 +82,7 @@ class DataOperations(TableAccess):
                 _refuse_missing(request.on, rows.schema)
                 version = self._create(ref, rows)
                 return MergeInsertIntoTableResponse(num_inserted_rows=rows.count, version=version)
-            done = _merge(dataset, request).execute(rows.reader())
+            done = _merge(dataset, request).execute(fitted(rows.reader(), dataset.schema))
         return MergeInsertIntoTableResponse(version=dataset.version, **done)
 
     @hookimpl

@@ -20,8 +20,8 @@ COMPUTED_KEY = "computed_column.expression"
 """Field metadata of a computed column: the SQL expression that a backfill evaluates."""
 ROW = "_rowaddr"
 """By which Lance finds the row of a value; its lower half counts the rows of a fragment."""
-
-_OFFSET = 0xFFFFFFFF
+OFFSET = 0xFFFFFFFF
+"""The part of a row address that is the place in its fragment."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class FunctionRecipe:
                 for column, field in self.fields
             ]
         except Exception as error:
-            first, last = (batch.column(ROW)[at].as_py() & _OFFSET for at in (0, -1))
+            first, last = (batch.column(ROW)[at].as_py() & OFFSET for at in (0, -1))
             raise InvalidInputError(
                 f"the function {self.function.udf_name!r} failed on rows {first} to {last} of fragment {place}: "
                 f"{type(error).__name__}: {error}"

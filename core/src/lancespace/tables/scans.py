@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import lance
 
 
+_DISTANCE, _SCORE = "_distance", "_score"
 _FUSED_FACTOR = 4
 _FUSED_LEAST = 50
 
@@ -26,10 +27,11 @@ def scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceScanner:
     """The one scanner of a query that is not hybrid: vector search, full-text search or a plain scan."""
     if is_vector_query(query):
         return _vector_scanner(dataset, query)
-    search = None if query.full_text_query is None else full_text(dataset, query.full_text_query)
-    return dataset.scanner(
-        **_common(query), limit=_k(query), offset=query.offset, full_text_query=search, with_row_id=query.with_row_id
-    )
+    options = {"limit": _k(query), "offset": query.offset, "with_row_id": query.with_row_id}
+    if query.full_text_query is None:
+        return dataset.scanner(**_common(query, None), **options)
+    text = full_text(dataset, query.full_text_query)
+    return dataset.scanner(**_common(query, _SCORE), full_text_query=text, **options)
 
 
 def hybrid_scanners(dataset: lance.LanceDataset, query: Query) -> dict[str, lance.LanceScanner]:
@@ -42,8 +44,12 @@ def hybrid_scanners(dataset: lance.LanceDataset, query: Query) -> dict[str, lanc
     wanted = max(_FUSED_FACTOR * (_k(query) + (query.offset or 0)), _FUSED_LEAST)
     text = full_text(dataset, query.full_text_query)  # type: ignore[arg-type] # is_hybrid has checked it.
     return {
-        "vector search": dataset.scanner(**_common(query), nearest=nearest(dataset, query, wanted), with_row_id=True),
-        "full-text search": dataset.scanner(**_common(query), full_text_query=text, limit=wanted, with_row_id=True),
+        "vector search": dataset.scanner(
+            **_common(query, _DISTANCE), nearest=nearest(dataset, query, wanted), with_row_id=True
+        ),
+        "full-text search": dataset.scanner(
+            **_common(query, _SCORE), full_text_query=text, limit=wanted, with_row_id=True
+        ),
     }
 
 
@@ -53,17 +59,17 @@ def _vector_scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceSca
         if query.offset:
             raise InvalidInputError("'offset' cannot be used with several vectors: ask for each vector by itself")
         search = nearest(dataset, query, _k(query))
-        return dataset.scanner(**_common(query), nearest=search, with_row_id=query.with_row_id)
+        return dataset.scanner(**_common(query, _DISTANCE), nearest=search, with_row_id=query.with_row_id)
     search = nearest(dataset, query, _k(query) + (query.offset or 0))
     return dataset.scanner(
-        **_common(query), nearest=search, limit=_k(query), offset=query.offset, with_row_id=query.with_row_id
+        **_common(query, _DISTANCE), nearest=search, limit=_k(query), offset=query.offset, with_row_id=query.with_row_id
     )
 
 
-def _common(query: Query) -> dict[str, Any]:
+def _common(query: Query, rank: str | None) -> dict[str, Any]:
     """Filtering comes before searching unless asked otherwise: only so are there ``k`` results if as many match."""
     return {
-        "columns": _columns(query),
+        "columns": _columns(query, rank),
         "filter": query.filter,
         "prefilter": query.prefilter is not False,
         "fast_search": query.fast_search,
@@ -76,10 +82,15 @@ def _k(query: Query) -> int:
     return query.k
 
 
-def _columns(query: Query) -> list[str] | dict[str, str] | None:
+def _columns(query: Query, rank: str | None) -> list[str] | dict[str, str] | None:
+    """The columns to answer; the one that ranks is asked for by name, as Lance warns where it has to add it."""
     if query.columns is None:
         return None
     names, aliases = query.columns.column_names, query.columns.column_aliases
     if names and aliases:
         raise InvalidInputError("'columns' must be names or aliases, not both: an alias may be a column's own name")
+    if rank is not None and names and rank not in names:
+        names = [*names, rank]
+    if rank is not None and aliases and rank not in aliases:
+        aliases = {**aliases, rank: rank}
     return names or aliases or None

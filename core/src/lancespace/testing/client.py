@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lance_namespace import LanceNamespace
     from pydantic import BaseModel
 
+    from lancespace.storage import Storage
+
     Send = Callable[[LanceNamespace, str, BaseModel, "bytes | None"], Any]
 
 _MANY = 1000
@@ -32,6 +34,8 @@ class Client:
     allowed: frozenset[str]
     """What the test said it calls; anything else is a mistake in the test, since nobody checked for it."""
     send: Send
+    storage: Callable[[str], Storage]
+    """How the test itself gets at the table at a location; only where the backend has reachable tables."""
 
     def __call__(self, operation: str, data: pa.Table | bytes | None = None, **fields: Any) -> Any:
         """Send one request and return the answer."""

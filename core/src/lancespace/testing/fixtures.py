@@ -10,6 +10,7 @@ import lance
 import pytest
 from lance_namespace import LanceNamespace
 
+from lancespace.connection import Connection
 from lancespace.operations import OPERATIONS
 from lancespace.testing import debts
 from lancespace.testing.client import Client, closing_if_possible
@@ -18,6 +19,8 @@ from lancespace.testing.samples import sample
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from lancespace.storage import Storage
 
 
 class BackendFixtures:
@@ -65,6 +68,10 @@ class BackendFixtures:
         location = workdir / "placed" / name
         lance.write_dataset(sample(), str(location))
         return str(location)
+
+    def storage(self, location: str) -> Storage:
+        """How the suite itself gets at the table at a location that the backend answered: as a local directory."""
+        return Connection("memory", {}).storage(location)
 
     def snapshot(self, workdir: Path) -> Mapping[str, object] | None:
         """All that the backend stored, in a comparable form: the files in ``workdir``; None if it cannot be seen."""
@@ -118,10 +125,10 @@ class BackendFixtures:
         if asked is None:
             raise RuntimeError(f"{request.node.name} is no standard test: it lacks @needs")
         callspec = getattr(request.node, "callspec", None)
-        case = callspec.params["operation"] if callspec else None
+        case = callspec.params.get("operation") if callspec else None
         wanted = asked.operations_of(case)
         _skip_without(sorted(wanted - supported), sorted(feature.value for feature in asked.features - self.features))
-        return Client(namespace, supported, wanted, self.call)
+        return Client(namespace, supported, wanted, self.call, self.storage)
 
 
 def _skip_without(operations: list[str], features: list[str]) -> None:

@@ -34,7 +34,7 @@ class Feature(Enum):
     CASCADE = "DropNamespace with the behavior Cascade"
     RENAME_ACROSS_NAMESPACES = "RenameTable into another namespace"
     ATOMIC_BATCHES = "changes of several tables that happen together or not at all"
-    LOCAL_TABLES = "tables in local directories that the suite can reach"
+    REACHABLE_TABLES = "tables that the suite itself can reach"
     SQL_VIEWS = "materialized views of SQL, in lancespace's form of a source query"
 
 

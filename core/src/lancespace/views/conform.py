@@ -7,12 +7,7 @@ from typing import Any
 import pyarrow as pa
 from lance_namespace import TableSchemaValidationError
 
-_FAMILIES: tuple[tuple[Any, ...], ...] = (
-    (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
-    (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view),
-    (pa.types.is_list, pa.types.is_large_list),
-)
-"""Types that are one to a person and differ only in how Arrow lays them out."""
+from lancespace.tables.layouts import is_same
 
 
 def check(schema: pa.Schema, found: pa.Schema, who: str) -> None:
@@ -24,13 +19,13 @@ def check(schema: pa.Schema, found: pa.Schema, who: str) -> None:
     for column in schema:
         if column.name not in found.names:
             raise TableSchemaValidationError(
-                f"output_schema has a column {column.name!r} that {who} does not yield; it yields "
+                f"{who} yields no column {column.name!r}, which output_schema has; it yields "
                 f"{', '.join(found.names) or 'none'}."
             )
         kind = found.field(column.name).type
-        if not _is_same(column.type, kind):
+        if not is_same(column.type, kind):
             raise TableSchemaValidationError(
-                f"The column {column.name!r} is {kind} in what {who} yields and {column.type} in output_schema: "
+                f"{who} yields a column {column.name!r} that is {kind}, and in output_schema it is {column.type}: "
                 "change one of them, for example with a CAST."
             )
     for name in found.names:
@@ -88,12 +83,3 @@ def _without_nulls(array: Any, column: pa.Field, who: str) -> Any:
             f"{who} yields a null for the column {column.name!r}, which output_schema does not allow."
         )
     return array
-
-
-def _is_same(wanted: pa.DataType, found: pa.DataType) -> bool:
-    return bool(wanted.equals(found)) or any(
-        any(is_kind(wanted) for is_kind in family)
-        and any(is_kind(found) for is_kind in family)
-        and (not hasattr(wanted, "value_type") or _is_same(wanted.value_type, found.value_type))
-        for family in _FAMILIES
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -81,20 +82,32 @@ def _query(task: Task) -> Iterator[pa.RecordBatch]:
 
 
 def _parts(task: Task, call: Call) -> Iterator[pa.Table]:
-    """What a UDTF is called with: all rows, or those of each partition. They are in memory then."""
+    """What a UDTF is called with: all rows, or those of each partition."""
     rows = queries.run(task.definition.sql, task.sources)
-    if task.partitions is None or call.partition_by is None:
-        yield rows.read_all()
+    column, values = call.partition_by, task.partitions
+    if column is None or values is None:
+        yield _mapped(rows, rows.schema)
         return
-    kept = [among(batch, call.partition_by, task.partitions) for batch in rows]
-    table = pa.Table.from_batches(kept, rows.schema)
-    for value in task.partitions:
-        yield among(table, call.partition_by, (value,))
+    table = _mapped((among(batch, column, values) for batch in rows), rows.schema)
+    for value in values:
+        yield among(table, column, (value,))
+
+
+def _mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """All rows as one table, which may be larger than memory: it is mapped from a temporary file without a name."""
+    with tempfile.TemporaryDirectory(prefix="lancespace-") as folder:
+        path = f"{folder}/rows"
+        with pa.OSFile(path, "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        return pa.ipc.open_stream(pa.memory_map(path)).read_all()
 
 
 def among(rows: Any, column: str, values: tuple[Any, ...]) -> Any:
     """The rows that have one of these values; None is one too."""
     found = calls.column(rows, column)
+    if pa.types.is_dictionary(found.type):
+        found = found.cast(found.type.value_type)
     return rows.filter(pc.is_in(found, value_set=pa.array(values, found.type)))
 
 

@@ -1,11 +1,14 @@
-"""Tables for a terminal: numbers to the right, vectors and long texts cut, and no more columns than fit."""
+"""Tables for a terminal: numbers to the right, vectors and long texts cut, and no more columns than fit.
+
+Where the text is what matters, as in findings, it is broken into lines instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lancespace_cli.values import short
+from lancespace_cli.values import plain, short
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,6 +33,19 @@ def draw(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]]
         table.add_row(*map(Text, row[:count]))
     console.print(table, soft_wrap=False)
     return list(columns[count:])
+
+
+def draw_whole(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Draw a table with everything in it, on as many lines as that takes."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, _GAP, 0, 0))
+    for name in columns:
+        table.add_column(Text(name), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(plain(value)) for value in row))
+    console.print(table, soft_wrap=False)
 
 
 def _fitting(widths: Sequence[int], room: int) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lancespace.engines import JobState
 from lancespace_cli import exits
+from lancespace_cli.values import speed
 
 if TYPE_CHECKING:
     from lancespace import Namespace
@@ -134,9 +135,7 @@ def _until_over(job: Followed, show: Callable[[Look], None]) -> Look:
 
 
 def _speed(look: Look) -> str:
-    if not look.rows:
-        return ""
-    return f"{look.rows:,} rows" + (f", {look.rate:,.0f} rows/s" if look.rate else "")
+    return speed(look.rows, look.rate) if look.rows else ""
 
 
 def _failure(job: Followed, title: str, message: str) -> Exception:
@@ -144,8 +143,8 @@ def _failure(job: Followed, title: str, message: str) -> Exception:
 
     from lancespace.jobs import JobFailedError
 
-    name, _, _ = message.partition(":")
+    name, _, reason = message.partition(": ")
     kind = getattr(lance_namespace, name, None)
     is_spec = isinstance(kind, type) and issubclass(kind, lance_namespace.LanceNamespaceError)
     known: type[Exception] = kind if is_spec and kind is not None else JobFailedError
-    return known(f"{title}: {message} (job {job.id})")
+    return known(f"{title}: {reason if is_spec else message} (job {job.id})")

@@ -11,7 +11,10 @@ COMPLETED_LINES = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
 
 def hoist(arguments: Sequence[str]) -> list[str]:
-    """The arguments with such options moved to the front; what follows ``--`` is left alone."""
+    """The arguments with such options moved to the front; what follows ``--`` is left alone.
+
+    An option whose value is missing stands alone, so that this is what is complained about.
+    """
     front: list[str] = []
     rest: list[str] = []
     waiting = iter(arguments)
@@ -21,7 +24,10 @@ def hoist(arguments: Sequence[str]) -> list[str]:
         elif argument in FLAGS or ("=" in argument and argument.partition("=")[0] in WITH_VALUE):
             front.append(argument)
         elif argument in WITH_VALUE:
-            front += [argument, *(value for value in [next(waiting, None)] if value is not None)]
+            value = next(waiting, None)
+            if value is None:
+                return [argument]
+            front += [argument, value]
         else:
             rest.append(argument)
     return front + rest

@@ -70,9 +70,9 @@ def _message(error: Exception, state: State, code: int) -> str:
         return "nothing was changed"
     if code == exits.DEFECT:
         return f"{type(error).__name__}: {error} (a defect of lancespace: {TRACE_VARIABLE}=1 shows where)"
-    from lancespace_cli.suggestions import near_match
+    from lancespace_cli.suggestions import suggestion
 
-    return f"{error}{near_match(error, state)}"
+    return f"{error}{suggestion(error, state)}"
 
 
 def _usage(error: Exception) -> str:

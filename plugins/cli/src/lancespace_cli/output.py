@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from lancespace_cli.values import plain, to_json
+from lancespace_cli.values import distinct, plain, to_json
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.console import Console
     from rich.progress import Progress
 
@@ -36,10 +37,14 @@ class Output:
         """Whether results are drawn for a person, rather than written for a program."""
         return not self.as_json and sys.stdout.isatty()
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Rows under titles; as JSON, a list of objects."""
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, whole: bool = False) -> None:
+        """Rows under titles, cut to what fits unless they are to be shown whole; as JSON, a list of objects."""
         if self.as_json:
             self.json([dict(zip(columns, row, strict=True)) for row in rows])
+        elif self.is_drawn and whole:
+            from lancespace_cli.drawing import draw_whole
+
+            draw_whole(self._console(), columns, list(rows))
         elif self.is_drawn:
             self._draw(columns, [list(row) for row in rows])
         else:
@@ -63,17 +68,18 @@ class Output:
 
     def rows(self, reader: Any) -> None:
         """The batches of an Arrow reader as they come; as JSON, an object a line."""
-        found: Iterator[dict[str, Any]] = (row for batch in reader for row in batch.to_pylist())
         names: Sequence[str] = reader.schema.names
+        found = (row for batch in reader for row in _rows(batch))
         if self.as_json:
-            self.lines(to_json(row) for row in found)
+            keys = distinct(names)
+            self.lines(to_json(dict(zip(keys, row, strict=True))) for row in found)
         elif self.is_drawn:
-            self._draw(names, [list(row.values()) for row in islice(found, AT_A_TERMINAL)])
+            self._draw(names, [list(row) for row in islice(found, AT_A_TERMINAL)], choose="--columns, ")
             if next(found, None) is not None:
                 self.remark(f"Only the first {AT_A_TERMINAL:,} rows are drawn: use --limit, or a pipe for all.")
         else:
             self.lines(["\t".join(names)])
-            self.lines("\t".join(plain(value) for value in row.values()) for row in found)
+            self.lines("\t".join(plain(value) for value in row) for row in found)
 
     def json(self, value: Any) -> None:
         """One JSON document."""
@@ -121,13 +127,12 @@ class Output:
         """Whether there is a person to ask."""
         return sys.stdin.isatty() and sys.stderr.isatty()
 
-    def _draw(self, columns: Sequence[str], rows: list[list[Any]]) -> None:
+    def _draw(self, columns: Sequence[str], rows: list[list[Any]], *, choose: str = "") -> None:
         from lancespace_cli.drawing import draw
 
-        console = self._console()
-        left_out = draw(console, columns, rows)
+        left_out = draw(self._console(), columns, rows)
         if left_out:
-            self.remark(f"Not shown, as they do not fit: {', '.join(left_out)} (choose with --columns, or use --json).")
+            self.remark(f"Not shown, as they do not fit: {', '.join(left_out)} (use {choose}--json or a pipe).")
 
     def _console(self, *, stderr: bool = False) -> Console:
         from rich.console import Console
@@ -135,7 +140,13 @@ class Output:
         return Console(stderr=stderr, no_color=self._no_color, highlight=False, soft_wrap=not stderr)
 
 
+def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """The rows as tuples: in a dict, of two columns with the same name only one is left."""
+    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
 def complain(message: str, *, as_json: bool, code: int, kind: str) -> None:
     """An error, in the form that the reader of the results expects."""
-    text = json.dumps({"error": message, "type": kind, "exit_code": code}) if as_json else f"Error: {message}"
+    plain_text = message if message.startswith("Usage: ") else f"Error: {message}"
+    text = json.dumps({"error": message, "type": kind, "exit_code": code}) if as_json else plain_text
     sys.stderr.write(f"{text}\n")

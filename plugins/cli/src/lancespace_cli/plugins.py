@@ -47,4 +47,5 @@ def _listed(name: str, about: str) -> typer.Typer:
 
 
 def _command(app: typer.Typer) -> Any:
+    app.rich_markup_mode = None  # As our own commands are shown.
     return typer.main.get_command(app)

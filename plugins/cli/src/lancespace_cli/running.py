@@ -9,6 +9,7 @@ import typer
 
 from lancespace_cli import detaching
 from lancespace_cli.following import EngineJob, Followed, Look, follow
+from lancespace_cli.values import counted
 
 if TYPE_CHECKING:
     from lancespace.jobs import SubmittedJob
@@ -37,7 +38,7 @@ def run(state: State, title: str, submit: Callable[[], Followed], *, no_wait: bo
 
 
 def _summary(last: Look) -> str:
-    return "done" if last.rows is None else f"{last.rows:,} rows"
+    return "done" if last.rows is None else counted(last.rows, "row")
 
 
 def _fields(last: Look) -> dict[str, Any]:

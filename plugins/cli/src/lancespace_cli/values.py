@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 _LONGEST_TEXT = 60
@@ -39,6 +40,25 @@ def short(value: Any) -> str:
 def to_json(value: Any, indent: int | None = None) -> str:
     """A value as JSON."""
     return json.dumps(value, indent=indent, default=encoded, ensure_ascii=False)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Keys for the columns of a result, which may have two of the same name: the second `id` is `id_2`."""
+    keys: list[str] = []
+    for name in names:
+        spellings = (name if number == 1 else f"{name}_{number}" for number in count(1))
+        keys.append(next(key for key in spellings if key not in keys))
+    return keys
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of them: `1 row`, `2 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def speed(rows: int, rate: float | None) -> str:
+    """How far something is: rows, and how many a second."""
+    return counted(rows, "row") + (f", {rate:,.0f} rows/s" if rate else "")
 
 
 def encoded(value: Any) -> Any:

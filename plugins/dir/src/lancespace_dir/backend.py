@@ -214,6 +214,10 @@ class DirectoryBackend(VersioningBackend):
         place = self.catalog.declare(names, None, request.properties or {}, with_data=True)
         return self.ref(names, place), self.declared(DeclareTableRequest(id=names), place)
 
+    def replace_properties(self, ref: TableRef, properties: dict[str, str]) -> None:
+        """Keep other properties of a table, in one step."""
+        self.catalog.replace_properties(list(ref.id), properties)
+
     def ref(self, names: list[str], place: Place) -> TableRef:
         """A table with the options that open it; Lance commits to a managed one through this backend."""
         versions = VersionClient(self) if place.is_managed else None

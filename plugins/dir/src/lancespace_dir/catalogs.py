@@ -71,6 +71,9 @@ class Catalog(Protocol):
     def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
         """Enter a name for a table that is in storage."""
 
+    def replace_properties(self, names: Names, properties: Mapping[str, str]) -> None:
+        """Keep other properties of a table."""
+
     def deregister(self, names: Names) -> Place:
         """Take a table name out and leave the data."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lance_namespace import NamespaceAlreadyExistsError, NamespaceNotEmptyError
@@ -65,6 +66,13 @@ def enter_table(
     _need_bases(draft, bases or ())
     draft.put(Entry(object_id, TABLE, place.location, metadata_of({**(place.properties or {}), **mark}), bases))
     versionrows.enter(draft, object_id, versions)
+
+
+def replace_properties(draft: Draft, names: Names, properties: Mapping[str, str]) -> None:
+    """Give a table other properties."""
+    old = need_table(draft, names)
+    mark = {MANAGEMENT: "true"} if place_of(old).is_managed else {}
+    draft.put(replace(old, metadata=metadata_of({**properties, **mark})))
 
 
 def take_out_table(draft: Draft, names: Names) -> Place:

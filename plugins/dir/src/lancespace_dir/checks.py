@@ -117,10 +117,9 @@ class Look:
 def all_rows(catalog: ManifestCatalog) -> list[Entry]:
     """Every row of the manifest, also those that others hide."""
     with catalog.manifest.reading() as reader:
-        dataset = reader.dataset
-    if dataset is None:
-        return []
-    rows = whole("", dataset.to_table())
+        if reader.dataset is None:
+            return []
+        rows = whole("", reader.dataset.to_table())
     return [rows.entry(row) for row in range(rows.rows.num_rows)]
 
 

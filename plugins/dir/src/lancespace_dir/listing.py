@@ -13,6 +13,7 @@ from lance_namespace import InvalidInputError, UnsupportedOperationError
 
 from lancespace import identifiers
 from lancespace.storage import scheme_of
+from lancespace.storage.conditions import require_conditions
 from lancespace.storage.local import STAGED_PREFIX
 from lancespace_dir.root import TABLE_SUFFIX, new_location, root_location
 from lancespace_dir.sessions import is_same_for_all, open_session, takes
@@ -58,11 +59,9 @@ class Listing:
         In an object store this is one request. fsspec would also list the directory above, to see whether there is a
         file of this name.
         """
-        if self._storage.is_local or not (takes(location) and is_same_for_all(self._storage)):
+        found = None if self._storage.is_local else self._looked_up(location)
+        if found is None:
             found = self._listed(self._path(location) if location else self._storage.path())
-        else:
-            listed = self._session.list_with_delimiter(location or None)
-            found = [*listed.common_prefixes, *listed.objects]
         names = (entry.rstrip("/").rpartition("/")[2] for entry in found)
         return [name for name in names if not name.startswith(STAGED_PREFIX)]
 
@@ -87,6 +86,8 @@ class Listing:
         Raises:
             FileExistsError: If it is marked already.
         """
+        if not self._note:  # Beside a manifest, whoever began that has asked.
+            require_conditions(self._storage)
         self._storage.put_if_absent(self._path(location, RESERVED), self._note + _signature(), unique=True)
 
     def hide(self, location: str) -> bool:
@@ -150,6 +151,17 @@ class Listing:
     def has_directories(self) -> bool:
         """Whether the store can rename a directory, rather than copy every object in it; then one of several does."""
         return scheme_of(self._storage.location) == "file"
+
+    def _looked_up(self, location: str) -> list[str] | None:
+        """What pylance lists in a directory; None where it may not mean what fsspec means.
+
+        It takes some characters for escapes, and in some stores it answers with escapes.
+        """
+        if not (takes(location) and is_same_for_all(self._storage)):
+            return None
+        listed = self._session.list_with_delimiter(location or None)
+        found = [*listed.common_prefixes, *listed.objects]
+        return None if any("%" in entry for entry in found) else found
 
     def _listed(self, path: str) -> list[str]:
         """What fsspec lists in a directory; the listing of a file is the file itself."""

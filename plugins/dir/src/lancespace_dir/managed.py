@@ -30,11 +30,14 @@ class ManagedTables:
         self._managing = managing
         self._in_place: dict[str, None] = {}
 
-    def place(self, location: str, properties: Mapping[str, str]) -> Place:
-        """The place of a new table: managed if its properties say so, or the connection's, or the catalog."""
+    def place(self, location: str, properties: Mapping[str, str], metadata: Mapping[str, str] | None = None) -> Place:
+        """The place of a new table: managed if its properties say so, or the connection's, or the catalog.
+
+        Who does not give the catalog's metadata lets them be looked up.
+        """
         own, wanted = versionrows.split(properties)
         if wanted is None:
-            wanted = self._is_default() if self._managing is None else self._managing
+            wanted = self._is_default(metadata) if self._managing is None else self._managing
         return Place(location, own, wanted)
 
     def entered(self, place: Place) -> None:
@@ -66,9 +69,11 @@ class ManagedTables:
     def _of(self, names: Names, place: Place) -> ManagedVersions:
         return self.of(TableRef(tuple(names), self.uri(place), {}))
 
-    def _is_default(self) -> bool:
-        with self.manifest.reading() as reader:
-            return reader.metadata.get(MANAGEMENT) == "true"
+    def _is_default(self, metadata: Mapping[str, str] | None = None) -> bool:
+        if metadata is None:
+            with self.manifest.reading() as reader:
+                metadata = reader.metadata
+        return metadata.get(MANAGEMENT) == "true"
 
     def uri(self, place: Place) -> str:
         """The location of a table as pylance takes it."""

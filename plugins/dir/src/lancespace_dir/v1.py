@@ -102,6 +102,11 @@ class ListingCatalog:
         self._listing.show(place.location)
         return place
 
+    def replace_properties(self, names: Names, properties: Mapping[str, str]) -> None:
+        """There are none to keep."""
+        del names
+        self._no_properties(properties)
+
     def deregister(self, names: Names) -> Place:
         """Mark the table's directory."""
         place = self.find(names)

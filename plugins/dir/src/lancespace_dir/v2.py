@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,7 +13,7 @@ from lance_namespace import NamespaceAlreadyExistsError, TableAlreadyExistsError
 
 from lancespace import identifiers
 from lancespace.views.marks import View, view_of
-from lancespace_dir import changes, root
+from lancespace_dir import changes, root, versionrows
 from lancespace_dir.catalogs import Names, Place, no_namespace, no_table, table_exists
 from lancespace_dir.listing import Listing
 from lancespace_dir.managed import ManagedTables
@@ -21,6 +22,7 @@ from lancespace_dir.manifest.schema import NAMESPACE, TABLE
 
 if TYPE_CHECKING:
     from lancespace.storage import Storage
+    from lancespace_dir.manifest.drafts import Draft
     from lancespace_dir.versionrows import Version
 
 
@@ -89,9 +91,12 @@ class ManifestCatalog:
         self, names: Names, location: str | None, properties: Mapping[str, str], *, with_data: bool = False
     ) -> Place:
         """Enter a row, and mark the directory as reserved; one with data needs a mark where V1 readers see it."""
-        with self.manifest.one_look():
-            place = self.place_for(names, location, properties)
-            self._enter(names, place, versions=self.managed.stored(names, place) if location is not None else ())
+        if location is None:
+            place = self._enter_new(names, properties)
+        else:
+            with self.manifest.one_look():
+                place = self.place_for(names, location, properties)
+                self._enter(names, place, versions=self.managed.stored(names, place))
         if with_data and not self.is_own(names, place):
             self.managed.entered(place)
         else:
@@ -100,15 +105,8 @@ class ManifestCatalog:
 
     def place_for(self, names: Names, location: str | None, properties: Mapping[str, str]) -> Place:
         """Where a table that is to be declared will be."""
-        own = root.root_location(names[0])
-        is_own = len(names) == 1 and self.with_v1
-        contents = self.listing.contents(own) if is_own else []
-        if self.listing.shows(own, contents):
-            raise table_exists(names)
-        if location is not None:
-            return self.managed.place(root.relative(location, self._root), properties)
-        is_free = is_own and not contents
-        return self.managed.place(own if is_free else root.new_location(identifiers.join(names)), properties)
+        free = self._free_location(names)
+        return self.managed.place(free if location is None else root.relative(location, self._root), properties)
 
     def declared(self, place: Place, location: str | None) -> None:
         """Mark the directory of a table that was entered as reserved, unless the caller chose it."""
@@ -137,6 +135,15 @@ class ManifestCatalog:
         if not is_own and self.is_v1(names):
             self.listing.hide(root.root_location(names[0]))
         return place
+
+    def replace_properties(self, names: Names, properties: Mapping[str, str]) -> None:
+        """Exchange what the row says; a V1 table gets one. Whether the catalog manages a table stays as it is."""
+        place, has_row = self.find_row(names)
+        own, _ = versionrows.split(properties)
+        if has_row:
+            self.manifest.mutate(lambda draft: changes.replace_properties(draft, names, own))
+        else:
+            self._enter(names, replace(place, properties=own))
 
     def deregister(self, names: Names) -> Place:
         """Take the row out, then hide the directory from V1 readers.
@@ -228,6 +235,26 @@ class ManifestCatalog:
         if self.is_v1(names):
             return Place(root.root_location(names[0]), {}), False
         raise no_table(names)
+
+    def _free_location(self, names: Names) -> str:
+        """Where a new table can be: where V1 readers see it too, if nothing is there."""
+        own = root.root_location(names[0])
+        is_own = len(names) == 1 and self.with_v1
+        contents = self.listing.contents(own) if is_own else []
+        if self.listing.shows(own, contents):
+            raise table_exists(names)
+        return own if is_own and not contents else root.new_location(identifiers.join(names))
+
+    def _enter_new(self, names: Names, properties: Mapping[str, str]) -> Place:
+        """Enter a row for a table that has nothing yet; whether the catalog manages it is seen in the same step."""
+        location = self._free_location(names)
+
+        def enter(draft: Draft) -> Place:
+            place = self.managed.place(location, properties, draft.metadata)
+            changes.enter_table(draft, names, place)
+            return place
+
+        return self.manifest.mutate(enter)
 
     def _enter(self, names: Names, place: Place, *, overwrite: bool = False, versions: Iterable[Version] = ()) -> None:
         self.manifest.mutate(

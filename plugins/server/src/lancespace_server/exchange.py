@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from lancespace_server.headers import Headers
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from lancespace_server.types import RawHeaders, Receive, Scope, Send
 
 CONNECTION = "lancespace.connection"
-"""Where our HTTP protocol leaves what it knows of the connection in the ASGI scope's extensions."""
+"""Where our HTTP protocol leaves a :class:`Connection` in the ASGI scope's extensions."""
 
 SECURITY_HEADERS: RawHeaders = [
     (b"x-content-type-options", b"nosniff"),
@@ -23,6 +24,17 @@ _STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 _JSON = b"application/json"
 
 
+class Connection(NamedTuple):
+    """What our HTTP protocol knows and can do, and ASGI has no word for; other HTTP servers have none."""
+
+    subject: str
+    """That of the client's certificate; empty if there is none."""
+    abort: Callable[[], None]
+    """Closes the connection without sending what still waits."""
+    send_chunk: Callable[[bytes], Awaitable[None]]
+    """Sends a part of an answer that has begun and has no length, without a copy."""
+
+
 class Exchange:
     """What is known of a request while it is answered; the log line is written from it."""
 
@@ -30,6 +42,7 @@ class Exchange:
         self.scope = scope
         self.receive = receive
         self._send = send
+        self._connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
         self.headers = Headers(scope["headers"])
         self.request_id = self.headers.request_id()
         self.path = path_of(scope)
@@ -62,7 +75,10 @@ class Exchange:
     async def send(self, chunk: bytes, *, is_last: bool) -> None:
         """Send a part of the body."""
         self.sent += len(chunk)
-        await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
+        if self._connection is None or is_last:
+            await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
+        else:
+            await self._connection.send_chunk(chunk)
 
     async def answer(self, status: int, body: bytes, more: RawHeaders, content_type: bytes = _JSON) -> None:
         """Send a whole answer."""
@@ -81,19 +97,12 @@ class Exchange:
     @property
     def subject(self) -> str:
         """The subject of the client's certificate; empty if there is none."""
-        subject: str = self._connection.get("subject", "")
-        return subject
-
-    @property
-    def _connection(self) -> dict[str, Any]:
-        known: dict[str, Any] = self.scope.get("extensions", {}).get(CONNECTION, {})
-        return known
+        return self._connection.subject if self._connection else ""
 
     def _hang_up(self) -> None:
         """Close the connection without sending what still waits; under another HTTP server, its own way must do."""
-        abort = self._connection.get("abort")
-        if abort is not None:
-            abort()
+        if self._connection:
+            self._connection.abort()
 
 
 def path_of(scope: Scope) -> str:

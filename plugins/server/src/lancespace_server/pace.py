@@ -13,22 +13,26 @@ FAST_SECONDS = 0.005
 """An answer from memory takes a hundredth of this; one that asks a store over a network takes longer."""
 
 TRUST = 20
-"""So many fast answers in a row, given by threads, must have been seen; one slow answer, and they are counted anew."""
+"""So many fast answers, given by threads, must have been seen."""
+
+MOST_TRUST, LOST_TRUST = 200, 100
+"""A fast answer earns trust, up to a point, and a slow one loses much of it: on a busy machine any answer is slow now
+and then, because the process had to wait for its turn; two in a row are the store's own."""
 
 
 class Pace:
     """Watches how long metadata reads take, and says when the event loop may answer them itself.
 
     So a catalog in memory or on a local disk is answered without a thread, and one behind a network never is. What is
-    given up: a store that was fast and then hangs keeps the event loop of one worker waiting, once.
+    given up: a store that was fast and then hangs keeps the event loop of one worker waiting, twice at most.
     """
 
     def __init__(self) -> None:
-        self._in_a_row: Counter[str] = Counter()
+        self._trust: Counter[str] = Counter()
 
     def is_fast(self, operation: Operation) -> bool:
         """Whether to run the operation right here."""
-        return self._in_a_row[operation.name] >= TRUST
+        return self._trust[operation.name] >= TRUST
 
     def watch(self, operation: Operation, function: Callable[[], Any]) -> Callable[[], Any]:
         """The function, watched if it might be a fast one."""
@@ -42,4 +46,5 @@ class Pace:
             return function()
         finally:
             is_slow = time.perf_counter() - started > FAST_SECONDS
-            self._in_a_row[name] = 0 if is_slow else self._in_a_row[name] + 1
+            trust = self._trust[name]
+            self._trust[name] = max(trust - LOST_TRUST, 0) if is_slow else min(trust + 1, MOST_TRUST)

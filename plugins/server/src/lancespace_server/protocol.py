@@ -11,7 +11,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from lancespace_server import failures
 from lancespace_server.auth.certificates import subject_of
-from lancespace_server.exchange import CONNECTION
+from lancespace_server.exchange import CONNECTION, Connection
 from lancespace_server.failures import Failure
 
 if TYPE_CHECKING:
@@ -66,15 +66,25 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse(Failure(431, ErrorCode.INVALID_INPUT, message))
 
     def on_message_begin(self) -> None:
-        """Give the application the certificate's subject, and a way to hang up without waiting for the caller."""
+        """Give the application what ASGI has no word for."""
         super().on_message_begin()
-        self.scope["extensions"] = {CONNECTION: {"subject": self._subject, "abort": self.transport.abort}}
+        known: Any = Connection(self._subject, self.transport.abort, self._send_chunk)
+        self.scope["extensions"] = {CONNECTION: known}
 
     def on_headers_complete(self) -> None:
         """The head is there in time."""
         self._stop_timer()
         self._is_in_head, self._has_progressed = False, True
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a part that is alone as it is: added to an empty bytearray and taken out again, it is copied twice."""
+        cycle: Any = self.cycle
+        if not cycle.body:
+            cycle.body = b""
+        elif isinstance(cycle.body, bytes):
+            cycle.body = bytearray(cycle.body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The next request may begin."""
@@ -84,6 +94,13 @@ class GuardedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with the spec's JSON error."""
         self._refuse(Failure(400, ErrorCode.INVALID_INPUT, msg))
+
+    async def _send_chunk(self, chunk: bytes) -> None:
+        """Send a part of a chunked answer as it is; uvicorn would copy it, to put its length before it."""
+        if self.flow.write_paused:
+            await self.flow.drain()
+        if not self.transport.is_closing():
+            self.transport.writelines((b"%x\r\n" % len(chunk), chunk, b"\r\n"))
 
     def _expect_head(self) -> None:
         self._timer = self.loop.call_later(self.settings.header_timeout, self._too_slow)

@@ -5,36 +5,22 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
 
 from lancespace import Namespace, connect
+from lancespace_server import allocator
 from lancespace_server.settings import API_KEYS_VARIABLE, ServerSettings
 
 if TYPE_CHECKING:
-    from uvicorn import Config
-
     from lancespace_server.types import App
-
-_KEEP_ALIVE_SECONDS = 75
-"""Longer than proxies keep their idle connections, so that it is they who close them."""
 
 _READ_AHEAD_VARIABLE, _READ_AHEAD_BYTES = "LANCE_DEFAULT_IO_BUFFER_SIZE", str(64 << 20)
 """How far Lance reads ahead of a caller that takes its results slowly: by default 2 GB, for each query."""
-
-_LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain", "stream": "ext://sys.stderr"}},
-    "loggers": {"uvicorn": {"level": "INFO"}},
-    "root": {"handlers": ["stderr"], "level": "WARNING"},
-}
 
 
 @dataclass(frozen=True)
@@ -109,20 +95,29 @@ def _check_files(settings: ServerSettings) -> None:
 
 
 def _run(factory: AppFactory, settings: ServerSettings) -> None:
-    os.environ.setdefault(_READ_AHEAD_VARIABLE, _READ_AHEAD_BYTES)
-    with _listen(settings) as taken:
-        address, port = taken.getsockname()[:2]
-    bound = replace(settings, port=port)
-    sys.stderr.write(f"lancespace_server: serving {factory.about()} on {address}:{port}\n")
-    if settings.workers == 1:
-        run_worker(factory, bound)
-        return
+    from lancespace_server import worker
     from lancespace_server.supervisor import Supervisor
+
+    os.environ.setdefault(_READ_AHEAD_VARIABLE, _READ_AHEAD_BYTES)
+    allocator.prepare()
+    with _listen(settings) as listener:
+        bound = replace(settings, port=listener.getsockname()[1])
+        announcement = f"startup complete, serving {factory.about()} on {_url(bound)}"
+        if settings.workers == 1:
+            worker.work(listener, factory, bound, lambda: worker.say(announcement))
+            return
 
     with tempfile.TemporaryDirectory() as shared:
         # The numbers of all workers meet there; it must be known before they import the client library.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
-        Supervisor(settings.workers, run_worker, factory, bound, bury=_forget_numbers).run()
+        workers = Supervisor(settings.workers, run_worker, factory, bound, bury=_forget_numbers)
+        workers.run(when_ready=lambda: worker.say(announcement))
+
+
+def _url(settings: ServerSettings) -> str:
+    scheme = "https" if settings.tls_certificate else "http"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{scheme}://{host}:{settings.port}"
 
 
 def _forget_numbers(process_id: int) -> None:
@@ -132,12 +127,13 @@ def _forget_numbers(process_id: int) -> None:
     mark_process_dead(process_id)  # type: ignore[no-untyped-call]
 
 
-def run_worker(factory: AppFactory, settings: ServerSettings) -> None:
+def run_worker(factory: AppFactory, settings: ServerSettings, when_ready: Callable[[], None]) -> None:
     """Serve in this process; it has a socket of its own, among which the kernel spreads the connections."""
-    from uvicorn import Server
+    from lancespace_server import worker
 
-    with _listen(settings, is_shared=settings.workers > 1) as listener:
-        Server(_config(factory, settings)).run(sockets=[listener])
+    allocator.prepare()
+    with _listen(settings, is_shared=True) as listener:
+        worker.work(listener, factory, settings, when_ready)
 
 
 def _listen(settings: ServerSettings, *, is_shared: bool = False) -> socket.socket:
@@ -149,30 +145,3 @@ def _listen(settings: ServerSettings, *, is_shared: bool = False) -> socket.sock
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     listener.bind((settings.host, settings.port))
     return listener
-
-
-def _config(factory: AppFactory, settings: ServerSettings) -> Config:
-    from uvicorn import Config
-
-    from lancespace_server.protocol import GuardedProtocol
-
-    only_certificates = not (settings.api_keys or settings.jwt_jwks or os.environ.get(API_KEYS_VARIABLE))
-    demanded = ssl.CERT_REQUIRED if only_certificates else ssl.CERT_OPTIONAL
-    return Config(
-        factory,
-        factory=True,
-        http=GuardedProtocol,
-        loop="uvloop" if os.name == "posix" else "asyncio",
-        ws="none",
-        lifespan="on",
-        log_config=_LOGGING,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(settings.shutdown_timeout),
-        ssl_certfile=settings.tls_certificate,
-        ssl_keyfile=settings.tls_key,
-        ssl_ca_certs=settings.tls_client_ca,
-        ssl_cert_reqs=demanded if settings.tls_client_ca else ssl.CERT_NONE,
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import multiprocessing
 import signal
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5
+_READY = b"ready"
 
 
 class Supervisor:
@@ -25,21 +27,34 @@ class Supervisor:
     """
 
     def __init__(self, count: int, work: Callable[..., None], *arguments: Any, bury: Callable[[int], None]) -> None:
-        """``work(*arguments)`` is what each worker runs; ``bury`` is told the process id of one that died."""
+        """``work(*arguments, when_ready)`` is what each worker runs; it calls ``when_ready()`` when it has begun.
+
+        ``bury`` is told the process id of a worker that died.
+        """
         self._context = multiprocessing.get_context("spawn")
+        self._news, self._teller = self._context.Pipe(duplex=False)
         self._count = count
         self._work = work
         self._arguments = arguments
         self._bury = bury
         self._is_stopping = False
 
-    def run(self) -> None:
-        """Return when all are gone; a worker that cannot start stops the others too."""
+    def run(self, when_ready: Callable[[], None]) -> None:
+        """Return when all are gone; a worker that cannot start stops the others too.
+
+        ``when_ready`` is called once, when all have begun.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         workers = [self._start() for _ in range(self._count)]
+        ready = 0
         while not self._is_stopping:
-            connection.wait([worker.sentinel for worker in workers], timeout=_LOOK_SECONDS)
+            connection.wait([self._news, *(worker.sentinel for worker in workers)], timeout=_LOOK_SECONDS)
+            while self._news.poll():
+                self._news.recv_bytes()
+                ready += 1
+                if ready == self._count:
+                    when_ready()
             workers = [worker if worker.is_alive() else self._replace(worker) for worker in workers]
         for worker in workers:
             worker.terminate()
@@ -47,7 +62,8 @@ class Supervisor:
             worker.join()
 
     def _start(self) -> BaseProcess:
-        worker = self._context.Process(target=self._work, args=self._arguments)
+        when_ready = functools.partial(self._teller.send_bytes, _READY)
+        worker = self._context.Process(target=self._work, args=(*self._arguments, when_ready))
         worker.start()
         return worker
 

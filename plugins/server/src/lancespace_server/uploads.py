@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from lancespace_server.settings import ServerSettings
     from lancespace_server.types import Receive
 
+Bytes = bytes | memoryview
+
 
 class Disconnected(Exception):  # noqa: N818 - the caller went away; nobody is left to be told of an error
     """The caller closed the connection before the request was over."""
@@ -34,8 +36,9 @@ class Upload:
         self._loop = asyncio.get_running_loop()
         self._changed = threading.Condition()
         self._room = asyncio.Event()
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[Bytes] = deque()
         self._waiting = 0
+        self._wanted = 0
         self._has_ended = False
         self.total = 0
         self.failure: Failure | Disconnected | None = None
@@ -94,7 +97,8 @@ class Upload:
         with self._changed:
             self._chunks.append(chunk)
             self._waiting += len(chunk)
-            self._changed.notify()
+            if self._waiting >= self._wanted:
+                self._changed.notify()
 
     def _end(self, failure: Failure | Disconnected | None = None) -> None:
         with self._changed:
@@ -113,32 +117,39 @@ class Upload:
         if size > self._settings.max_batch_bytes:
             limit = self._settings.max_batch_bytes
             self._end(failures.too_large("A record batch of the body", limit, "max_batch_bytes"))
-        parts: list[bytes] = []
+        parts: list[Bytes] = []
         missing = size
-        while missing != 0:
-            chunk = self._take(missing)
-            if not chunk:
-                break
-            parts.append(chunk)
-            missing -= len(chunk) if size >= 0 else 0
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        while missing != 0 and (taken := self._take(missing)):
+            parts += taken
+            missing -= sum(map(len, taken)) if size >= 0 else 0
+        return b"".join(parts)
 
-    def _take(self, most: int) -> bytes:
-        """Some bytes as soon as there are any; none at the end."""
+    def _take(self, most: int) -> list[Bytes]:
+        """So many bytes, or as many as may wait; fewer only at the end. Nobody is woken for less."""
         with self._changed:
-            while not self._chunks and not self._has_ended:
+            at_once = self._settings.buffer_bytes
+            self._wanted = min(most, at_once) if most >= 0 else at_once
+            while self._waiting < self._wanted and not self._has_ended:
                 self._changed.wait()
             if self.failure is not None:
                 raise OSError("the body of the request is not whole")
-            if not self._chunks:
-                return b""
-            chunk = self._chunks.popleft()
-            if 0 <= most < len(chunk):
-                self._chunks.appendleft(chunk[most:])
-                chunk = chunk[:most]
-            self._waiting -= len(chunk)
+            taken = self._cut(self._waiting if most < 0 else most)
         self._wake()
-        return chunk
+        return taken
+
+    def _cut(self, most: int) -> list[Bytes]:
+        """The next chunks, up to so many bytes; what is cut off the last one is not copied."""
+        taken: list[Bytes] = []
+        while self._chunks and most > 0:
+            chunk = self._chunks.popleft()
+            if most < len(chunk):
+                view = memoryview(chunk)
+                self._chunks.appendleft(view[most:])
+                chunk = view[:most]
+            taken.append(chunk)
+            most -= len(chunk)
+            self._waiting -= len(chunk)
+        return taken
 
     def close(self) -> None:
         """Nobody reads any more; what still comes is not kept."""

@@ -1,8 +1,9 @@
 """A moto that lets nobody in without leave: users and roles have policies, and sessions have theirs.
 
 moto checks signatures and the policies of users and roles by itself, once it is told to. It keeps the policy with which
-a role was assumed and looks at it no more: that is done here, by the rules of AWS's documentation. By these, too, a
-session that may list only a part of the bucket is not told that a key is missing: the request is refused.
+a role was assumed, and until when, and looks at them no more: that is done here, by the rules of AWS's documentation.
+By these, too, a session that may list only a part of the bucket is not told that a key is missing: the request is
+refused.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import pytest
 from botocore.session import get_session  # type: ignore[import-untyped]
 from moto import settings
 from moto.core.authorization import ActionAuthenticatorMixin
+from moto.core.utils import utcnow
 from moto.iam.access_control import AssumedRoleAccessKey, IAMRequestBase
-from moto.s3.exceptions import BucketAccessDeniedError, MissingKey
+from moto.s3.exceptions import BucketAccessDeniedError, MissingKey, S3ClientError
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
-from moto.sts.models import sts_backends
+from moto.sts.models import AssumedRole, STSBackend, sts_backends
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,14 +59,34 @@ def enforced() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def short_sessions(seconds: float) -> Iterator[None]:
+    """As long as this lasts, a role is assumed for no more than these few seconds: AWS grants no less than 900."""
+    assume_role = STSBackend.assume_role
+
+    def assume(self: STSBackend, **asked: Any) -> AssumedRole:
+        return assume_role(self, **{**asked, "duration": seconds})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(STSBackend, "assume_role", assume)
+        yield
+
+
+class _ExpiredTokenError(S3ClientError):
+    code = 400  # type: ignore[assignment] # as moto has it, too
+
+    def __init__(self) -> None:
+        super().__init__("ExpiredToken", "The provided token has expired.")
+
+
 def _checking(check: Callable[..., None]) -> Callable[..., None]:
     """The check of a user's or role's policy, and that of the session's; of a batch of deletes, each is checked."""
 
     def check_both(self: Any, resource: str) -> None:
         for each in _resources(self, resource):
             check(self, each)
-            if isinstance(self._access_key, AssumedRoleAccessKey) and not _session_permits(self, each):
-                self._raise_access_denied()
+            if isinstance(self._access_key, AssumedRoleAccessKey):
+                _check_session(self, each)
 
     return check_both
 
@@ -97,12 +119,16 @@ def session_policies() -> list[dict[str, Any]]:
     return [json.loads(role.policy) for role in roles]
 
 
-def _session_permits(request: Any, resource: str) -> bool:
+def _check_session(request: Any, resource: str) -> None:
     key = request._access_key
     roles = sts_backends[key.account_id][key.partition].assumed_roles
-    policy = next(role.policy for role in roles if role.access_key_id == key._access_key_id)
+    role = next(role for role in roles if role.access_key_id == key._access_key_id)
+    if role.expiration <= utcnow():
+        raise _ExpiredTokenError
     context = {"s3:prefix": parse_qs(urlsplit(request._path).query).get("prefix", [""])[0]}
-    return any(_permits(statement, request._action, resource, context) for statement in json.loads(policy)["Statement"])
+    statements = json.loads(role.policy)["Statement"]
+    if not any(_permits(statement, request._action, resource, context) for statement in statements):
+        request._raise_access_denied()
 
 
 def _permits(statement: dict[str, Any], action: str, resource: str, context: dict[str, str]) -> bool:

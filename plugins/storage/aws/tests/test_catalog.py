@@ -52,3 +52,31 @@ def test_a_change_that_was_looked_up_before_others_committed_is_run_again(moto_o
         mine.create_namespace(["between"])
 
     assert names(theirs) == {"before", "between", "after"}
+
+
+def test_who_was_alone_finds_out_that_he_is_no_longer(moto_options: dict[str, str]):
+    """Who saw nobody else commits without a look before: the commit tells, or else he looks before he answers."""
+    properties = {"root": "s3://lake/alone", **{f"storage.{key}": value for key, value in moto_options.items()}}
+    mine, theirs = lancespace.connect("dir", properties), lancespace.connect("dir", properties)
+
+    def be_alone() -> None:
+        for name in ("x1", "x2", "x3"):
+            mine.create_namespace([name])
+        for name in ("x1", "x2", "x3"):
+            mine.drop_namespace([name])
+        assert mine._connection.backend.catalog.manifest._is_alone
+
+    be_alone()
+    theirs.create_namespace(["taken"])
+    with pytest.raises(NamespaceAlreadyExistsError):
+        mine.create_namespace(["taken"])
+    be_alone()
+    theirs.create_namespace(["theirs"])
+    mine.drop_namespace(["theirs"])
+    be_alone()
+    theirs.drop_namespace(["taken"])
+    mine.create_namespace(["taken"], mode="exist_ok")
+    be_alone()
+    theirs.create_namespace(["late"])
+    mine.create_namespace(["later"])
+    assert names(mine) == names(theirs) == {"taken", "late", "later"}

@@ -13,11 +13,14 @@ from lance_namespace import InvalidInputError, PermissionDeniedError
 from s3fs import S3FileSystem
 
 from lancespace import Namespace, connect
+from lancespace.testing.threads import race
 from lancespace_dir_aws import S3Storage
 from lancespace_dir_aws.options import OPTIONS
 from lancespace_dir_aws.policies import session_policy
 from lancespace_dir_aws.vending import SHARED
-from plugins.storage.aws.tests.enforcement import client, enforced, moto_server, session_policies
+from plugins.storage.aws.tests.enforcement import client, enforced, moto_server, session_policies, short_sessions
+from plugins.storage.expiring import LIFE_SECONDS, scan_beyond_expiry, write_long_table
+from plugins.storage.expiring import ROWS as MANY_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,10 +209,19 @@ def test_a_table_of_a_namespace(catalogs: dict[str, Namespace]):
 def test_the_role_is_assumed_once_per_table(own_properties: dict[str, str]):
     namespace = connect("dir", own_properties)
     before = len(session_policies())
-    for _ in range(3):
-        options(namespace)
+    assert len(race(lambda _: options(namespace), threads=8).won) == 8
     options(namespace, "others")
     assert len(session_policies()) == before + 2
+
+
+@pytest.mark.usefixtures("catalogs")
+def test_a_long_scan_survives_an_expiry(own_properties: dict[str, str]):
+    own = {name[len("storage.") :]: value for name, value in own_properties.items() if name.startswith("storage.")}
+    write_long_table(f"{ROOT}/long.lance", S3Storage().storage_options(location=ROOT, options=own))
+    with short_sessions(LIFE_SECONDS):
+        rows, broke = scan_beyond_expiry(connect("dir", own_properties), "long")
+    assert rows == MANY_ROWS
+    assert "ExpiredToken" in broke
 
 
 @pytest.mark.usefixtures("catalogs")

@@ -182,3 +182,10 @@ def test_a_write_that_fails_says_so(recorder: Recorder, answer: tuple[int, str],
     with pytest.raises(error):
         plugin.put_if_absent(filesystem, "lake/marker", b"data")
     assert len(recorder.requests) == tries
+
+
+def test_retries_wait_with_jitter(recorder: Recorder):
+    """Botocore's mode ``standard`` does."""
+    filesystem = plugin.filesystem(location="s3://lake", options={**KEYS, "endpoint": recorder.endpoint})
+    filesystem.connect()
+    assert filesystem.s3.meta.config.retries["mode"] == "standard"

@@ -67,6 +67,13 @@ def test_a_token():
     assert filesystem is plugin.filesystem(location=NAMED, options=dict(options))
 
 
+def test_retries_wait_with_jitter():
+    policy = plugin.filesystem(location=NAMED, options={"anon": "true"}).service_client._config.retry_policy
+    pauses = {policy.get_backoff_time({"count": 1}) for _ in range(20)}
+    assert len(pauses) > 1
+    assert 0 <= min(pauses) <= max(pauses) <= 3
+
+
 def test_a_token_is_not_sent_in_the_clear():
     with pytest.raises(InvalidInputError, match="only sent over HTTPS"):
         plugin.filesystem(location=NAMED, options={"token": "eyJ0", "endpoint": "http://127.0.0.1:9/acme"})

@@ -18,7 +18,7 @@ class CommitTests(BackendFixtures):
     """CreateTableVersion, BatchCreateTableVersions, BatchCommitTables."""
 
     @covers("create_table_version")
-    @needs("create_table", "describe_table", "list_table_versions", "count_table_rows", Feature.LOCAL_TABLES)
+    @needs("create_table", "describe_table", "list_table_versions", "count_table_rows", Feature.REACHABLE_TABLES)
     def test_create_version(self, client: Client) -> None:
         """CreateTableVersion: the staged manifest is the latest version, for every reader."""
         staged = _staged(client, "t")
@@ -28,7 +28,7 @@ class CommitTests(BackendFixtures):
         assert client("count_table_rows", id=["t"]).count == COUNT + 2
 
     @covers("create_table_version", "CONCURRENT_MODIFICATION")
-    @needs("create_table", "describe_table", "count_table_rows", Feature.LOCAL_TABLES)
+    @needs("create_table", "describe_table", "count_table_rows", Feature.REACHABLE_TABLES)
     def test_create_existing_version(self, client: Client) -> None:
         """CreateTableVersion: put_if_not_exists, so code 14 if another writer made the version; his rows stay."""
         first, late = _staged(client, "t"), _stage(client, "t", stop=5)
@@ -37,7 +37,7 @@ class CommitTests(BackendFixtures):
             client("create_table_version", id=["t"], **late)
         assert client("count_table_rows", id=["t"]).count == COUNT + 2
 
-    @needs("create_table_version", "create_table", "describe_table", "list_table_versions", Feature.LOCAL_TABLES)
+    @needs("create_table_version", "create_table", "describe_table", "list_table_versions", Feature.REACHABLE_TABLES)
     def test_create_version_again(self, client: Client) -> None:
         """CreateTableVersion: the same request again, as after a lost answer, is no conflict and no second version."""
         staged = _staged(client, "t")
@@ -46,7 +46,7 @@ class CommitTests(BackendFixtures):
         assert client.version(["t"]) == 2
 
     @covers("create_table_version", "INVALID_INPUT")
-    @needs("create_table", "describe_table", Feature.LOCAL_TABLES)
+    @needs("create_table", "describe_table", Feature.REACHABLE_TABLES)
     def test_create_version_refused(self, client: Client) -> None:
         """CreateTableVersion: code 13 without the staged manifest; 13 or 14 for a version that would leave a gap."""
         staged = _staged(client, "t")
@@ -57,7 +57,7 @@ class CommitTests(BackendFixtures):
 
     @covers("batch_create_table_versions")
     @covers("batch_create_table_versions", "CONCURRENT_MODIFICATION")
-    @needs("create_table", "describe_table", "list_table_versions", Feature.LOCAL_TABLES)
+    @needs("create_table", "describe_table", "list_table_versions", Feature.REACHABLE_TABLES)
     def test_batch_of_one_version(self, client: Client) -> None:
         """BatchCreateTableVersions: like CreateTableVersion for one table, with code 14 if the version exists."""
         first, late = _staged(client, "t"), _stage(client, "t", stop=5)
@@ -68,7 +68,7 @@ class CommitTests(BackendFixtures):
         assert client.version(["t"]) == 2
 
     @needs("batch_create_table_versions", "create_table", "describe_table", "list_table_versions")
-    @needs(Feature.LOCAL_TABLES, Feature.ATOMIC_BATCHES)
+    @needs(Feature.REACHABLE_TABLES, Feature.ATOMIC_BATCHES)
     def test_batch_of_versions_is_atomic(self, client: Client) -> None:
         """BatchCreateTableVersions: all versions, in the order of the request, or none if one of them exists."""
         first, second = _staged(client, "t"), _staged(client, "u")
@@ -80,7 +80,9 @@ class CommitTests(BackendFixtures):
             client("batch_create_table_versions", entries=entries)
 
     @covers("batch_commit_tables")
-    @needs("create_table", "describe_table", "declare_table", "table_exists", "count_table_rows", Feature.LOCAL_TABLES)
+    @needs(
+        "create_table", "describe_table", "declare_table", "table_exists", "count_table_rows", Feature.REACHABLE_TABLES
+    )
     def test_batch_of_one_operation(self, client: Client) -> None:
         """BatchCommitTables: one operation of any kind is like that operation alone."""
         staged = _staged(client, "t")
@@ -133,7 +135,7 @@ class CommitTests(BackendFixtures):
                 client("batch_commit_tables", operations=operations)
 
     @covers("batch_commit_tables", "CONCURRENT_MODIFICATION")
-    @needs("create_table", "describe_table", "count_table_rows", Feature.LOCAL_TABLES, Feature.ATOMIC_BATCHES)
+    @needs("create_table", "describe_table", "count_table_rows", Feature.REACHABLE_TABLES, Feature.ATOMIC_BATCHES)
     def test_batch_commit_of_existing_version(self, client: Client) -> None:
         """BatchCommitTables: code 14 if a version to be created exists, and nothing else of the batch is applied."""
         first, late = _staged(client, "t"), _stage(client, "t", stop=5)
@@ -144,12 +146,13 @@ class CommitTests(BackendFixtures):
             client("batch_commit_tables", operations=operations)
 
     @needs("batch_commit_tables", "create_table", "describe_table", "list_table_versions", "count_table_rows")
-    @needs("describe_table_version", "insert_into_table", Feature.LOCAL_TABLES, Feature.ATOMIC_BATCHES)
+    @needs("describe_table_version", "insert_into_table", Feature.REACHABLE_TABLES, Feature.ATOMIC_BATCHES)
     def test_write_that_bypasses_the_catalog(self, client: Client) -> None:
         """CreateTableVersion: what is written to storage without it does not show, and is in nobody's way."""
         client.example("create_table", ["t"])
         location = client("describe_table", id=["t"]).location
-        lance.write_dataset(sample(0, 1), location, mode="append")
+        options = client.storage(location).options
+        lance.write_dataset(sample(0, 1), location, mode="append", storage_options=options)
         assert client("count_table_rows", id=["t"]).count == COUNT
         assert client.version(["t"]) == 1
         with raises("TABLE_VERSION_NOT_FOUND"):
@@ -168,4 +171,4 @@ def _staged(client: Client, name: str) -> dict[str, Any]:
 
 
 def _stage(client: Client, name: str, *, stop: int) -> dict[str, Any]:
-    return stage_append(client("describe_table", id=[name]).location, stop=stop)
+    return stage_append(client.storage(client("describe_table", id=[name]).location), stop=stop)

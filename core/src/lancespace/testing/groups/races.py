@@ -153,12 +153,12 @@ class RaceTests(BackendFixtures):
         assert told.holds(client, list(ended.won))
 
     @for_each(["create_table_version", "batch_create_table_versions"], _CONFLICT)
-    @needs("create_table", "describe_table", "count_table_rows", Feature.LOCAL_TABLES)
+    @needs("create_table", "describe_table", "count_table_rows", Feature.REACHABLE_TABLES)
     def test_racing_commits(self, client: Client, operation: str) -> None:
         """CreateTableVersion, BatchCreateTableVersions: of many who commit one version, one wins and has his rows."""
         client("create_table", sample(), id=["t"])
-        location = client("describe_table", id=["t"]).location
-        staged = [stage_append(location, stop=1 + who) for who in range(_WRITERS)]
+        storage = client.storage(client("describe_table", id=["t"]).location)
+        staged = [stage_append(storage, stop=1 + who) for who in range(_WRITERS)]
         batch = operation.startswith("batch")
 
         def act(who: int) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import lance
 
 from lancespace.testing.client import Client
@@ -163,12 +161,12 @@ class TableTests(BackendFixtures):
                 client("table_exists", id=identifier)
             assert client("list_tables", id=identifier[:-1]).tables == []
 
-    @needs("create_table", "deregister_table", Feature.LOCAL_TABLES)
+    @needs("create_table", "deregister_table", Feature.REACHABLE_TABLES)
     def test_deregister_table_keeps_the_data(self, client: Client) -> None:
         """DeregisterTable: the table content remains available in the storage, at the location that is answered."""
         client.example("create_table", ["t"])
         location = client("deregister_table", id=["t"]).location
-        assert lance.dataset(location).count_rows() == COUNT
+        assert lance.dataset(location, storage_options=client.storage(location).options).count_rows() == COUNT
 
     @covers("drop_table")
     @needs("create_table", "list_tables", "table_exists")
@@ -181,14 +179,14 @@ class TableTests(BackendFixtures):
             client("table_exists", id=["t"])
         assert client("list_tables", id=[]).tables == ["tt"]
 
-    @needs("create_table", "describe_table", "drop_table", Feature.LOCAL_TABLES)
+    @needs("create_table", "describe_table", "drop_table", Feature.REACHABLE_TABLES)
     def test_drop_table_deletes_the_data(self, client: Client) -> None:
         """DropTable: its data is deleted."""
         client.example("create_table", ["t"])
-        location = Path(_path(client("describe_table", id=["t"]).location))
-        assert location.is_dir()
+        storage = client.storage(client("describe_table", id=["t"]).location)
+        assert storage.exists(storage.path())
         client("drop_table", id=["t"])
-        assert not location.exists()
+        assert not storage.exists(storage.path())
 
     @needs("declare_table", "drop_table", "table_exists")
     def test_drop_declared_table(self, client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Namespaces and tables by name: ls, tree, describe, create, drop, rename."""
+"""Namespaces and tables by name: ls, tree, describe, create, rename."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lancespace_cli.names import everything
-from lancespace_cli.options import DryRun, Name, Parent
+from lancespace_cli.commands.dropping import drop
+from lancespace_cli.names import everything, neither
+from lancespace_cli.options import Name, Parent
 from lancespace_cli.parsing import parse_properties
 from lancespace_cli.state import State, state_of
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from lancespace import Namespace
-
-_SHOWN = 5
 
 
 def add(app: typer.Typer) -> None:
@@ -43,6 +42,8 @@ def ls(
         state.output.table(("name", "kind"), [(name.rstrip("."), kind) for name, kind in names])
     else:
         state.output.names(name for name, _ in names)
+    if not names:
+        _say_empty(state, namespace)
 
 
 def tree(context: typer.Context, namespace: Parent = "") -> None:
@@ -54,7 +55,10 @@ def tree(context: typer.Context, namespace: Parent = "") -> None:
     if state.output.as_json:
         state.output.json(_nested(state.namespace, namespace))
     elif state.output.is_drawn:
-        state.output.draw(_drawn(state.namespace, namespace))
+        drawn = _drawn(state.namespace, namespace)
+        state.output.draw(drawn)
+        if not drawn.children:
+            _say_empty(state, namespace)
     else:
         found = everything(state.namespace, namespace)
         state.output.lines(name if is_table else f"{name}." for name, is_table in found)
@@ -74,7 +78,7 @@ def describe(context: typer.Context, name: Name) -> None:
         try:
             state.output.record(state.namespace.describe_namespace(name).model_dump(exclude_none=True))
         except NamespaceNotFoundError:
-            raise error from None
+            raise neither(error, name) from error
         return
     _describe_table(state, found.model_dump(by_alias=True, exclude_none=True, exclude={"storage_options"}))
 
@@ -98,30 +102,6 @@ def create(
     state.output.done(f"Created the namespace {name}.", name=name, properties=made.properties or {})
 
 
-def drop(
-    context: typer.Context,
-    name: Name,
-    *,
-    cascade: Annotated[bool, typer.Option("--cascade", help="Drop a namespace with all that is in it.")] = False,
-    dry_run: DryRun = False,
-) -> None:
-    """Drop a table and its data, or a namespace. Asks first.
-
-    Example: lancespace drop sales --cascade --dry-run
-    """
-    state = state_of(context)
-    if state.namespace.table(name).exists():
-        return _drop_table(state, name, dry_run=dry_run)
-    state.namespace.describe_namespace(name)
-    inside = [found for found, _ in everything(state.namespace, name)] if cascade else []
-    goes = f"the namespace {name}" + (f" and what is in it: {_few(inside)}" if inside else "")
-    if dry_run:
-        return state.output.done(f"Would drop {goes}.", would_drop=[name, *inside])
-    state.confirm(f"Drop {goes}?")
-    state.namespace.drop_namespace(name, behavior="cascade" if cascade else "restrict")
-    return state.output.done(f"Dropped {goes}.", dropped=[name, *inside])
-
-
 def rename(
     context: typer.Context,
     name: Name,
@@ -139,18 +119,9 @@ def rename(
     state.output.done(f"{name} is {to} now.", name=name, renamed_to=to)
 
 
-def _drop_table(state: State, name: str, *, dry_run: bool) -> None:
-    if dry_run:
-        return state.output.done(f"Would drop the table {name} and its data.", would_drop=[name])
-    state.confirm(f"Drop the table {name} and its data?")
-    state.namespace.drop_table(name)
-    return state.output.done(f"Dropped the table {name}.", dropped=[name])
-
-
-def _few(names: list[str]) -> str:
-    """The first names, and how many there are beside."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+def _say_empty(state: State, namespace: str) -> None:
+    """To nobody's surprise, and to whoever has misspelt the root."""
+    state.output.remark(f"{namespace or state.namespace.namespace_id()} is empty.")
 
 
 def _describe_table(state: State, found: dict[str, Any]) -> None:

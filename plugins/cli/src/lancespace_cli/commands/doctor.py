@@ -30,6 +30,8 @@ def doctor(
 
     state = state_of(context)
     checks = [(one.what, one.verdict, state.hidden.clean(one.detail)) for one in diagnose(state, write=write)]
-    state.output.table(("check", "verdict", "detail"), checks)
-    if any(verdict == FAILED for _, verdict, _ in checks):
+    state.output.table(("check", "verdict", "detail"), checks, whole=True)
+    failed = [what for what, verdict, _ in checks if verdict == FAILED]
+    if failed:
+        state.output.remark(f"Failed: {', '.join(failed)}.")
         raise typer.Exit(exits.REFUSED)

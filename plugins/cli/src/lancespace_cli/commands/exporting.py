@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count as numbers
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from lancespace_cli.parsing import parse_names
 from lancespace_cli.sinks import SUFFIXES, delete, sink
 from lancespace_cli.state import State, state_of
 from lancespace_cli.streams import FORMATS
+from lancespace_cli.values import counted, speed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,16 +58,18 @@ def export(
     """
     state = state_of(context)
     chosen = _format(target, kind)
+    at = moment(state.namespace, name, version, tag, branch)
+    total = state.namespace.count_table_rows(name, predicate=predicate, **at).count or 0
     if rows_per_file is None and target != "-" and Path(target).is_file():
         state.confirm(f"Replace the file {target}?")
-    at = moment(state.namespace, name, version, tag, branch)
     wanted = {"filter": predicate, "columns": parse_names(columns), **at}
     given = {key: value for key, value in wanted.items() if value is not None}
-    reader = state.namespace.table(name).query(**given)
-    total = state.namespace.count_table_rows(name, predicate=predicate, **at).count or 0
-    done = _write(state, reader, _targets(target, chosen, rows_per_file), chosen, f"export {name}", total)
+    with _place(target, is_folder=rows_per_file is not None):
+        reader = state.namespace.table(name).query(**given)
+        done = _write(state, reader, _targets(target, chosen, rows_per_file), chosen, f"export {name}", total)
     if target != "-":
-        state.output.done(f"Exported {done:,} rows of {name} to {target}.", name=name, rows=done, target=target)
+        message = f"Exported {counted(done, 'row')} of {name} to {target}."
+        state.output.done(message, name=name, rows=done, target=target)
 
 
 def _format(target: str, kind: str | None) -> str:
@@ -75,17 +79,34 @@ def _format(target: str, kind: str | None) -> str:
     return found
 
 
+@contextmanager
+def _place(target: str, *, is_folder: bool) -> Iterator[None]:
+    """See that there is a place for what is written; a folder that was made for nothing goes again."""
+    if "://" in target or (target == "-" and not is_folder):
+        yield
+        return
+    if target == "-":
+        raise typer.BadParameter("--rows-per-file writes a folder, and standard output is none")
+    folder = Path(target) if is_folder else Path(target).parent
+    if not is_folder and not folder.is_dir():
+        raise typer.BadParameter(f"there is no folder {folder}: make it, or choose another target")
+    if is_folder and folder.is_dir() and any(folder.iterdir()):
+        raise typer.BadParameter(f"the folder {target} is not empty: choose another")
+    existed = folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if not existed:
+            folder.rmdir()
+        raise
+
+
 def _targets(target: str, kind: str, rows_per_file: int | None) -> Iterator[tuple[str, int | None]]:
     """The files to write one after the other, and how many rows each may have."""
     if rows_per_file is None:
         yield target, None
         return
-    if target == "-":
-        raise typer.BadParameter("--rows-per-file writes a folder, and standard output is none")
-    if "://" not in target:
-        if Path(target).is_dir() and any(Path(target).iterdir()):
-            raise typer.BadParameter(f"the folder {target} is not empty: choose another")
-        Path(target).mkdir(parents=True, exist_ok=True)
     suffix = next(suffix for suffix, known in SUFFIXES.items() if known == kind)
     for number in numbers():
         yield f"{target.rstrip('/')}/part-{number:05}{suffix}", rows_per_file
@@ -113,7 +134,8 @@ def _write(
                     for batch in batches.take(limit):
                         write(batch)
                         done += batch.num_rows
-                        progress.update(bar, completed=done, rows=f"{done:,} rows")
+                        elapsed = progress.tasks[bar].elapsed or 0
+                        progress.update(bar, completed=done, rows=speed(done, done / elapsed if elapsed else None))
                 written.append(target)
         except BaseException:
             for target in written:

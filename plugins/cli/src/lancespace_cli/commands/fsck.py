@@ -9,6 +9,7 @@ import typer
 from lancespace_cli import exits
 from lancespace_cli.parsing import parse_age
 from lancespace_cli.state import State, state_of
+from lancespace_cli.values import counted
 
 
 def add(app: typer.Typer) -> None:
@@ -45,11 +46,11 @@ def fsck(
     planned = {one: mends(one, orphans=delete_orphans) for one in found}
     mendable = [one for one, plan in planned.items() if plan]
     if repair and mendable:
-        state.confirm(f"Mend {len(mendable)} of {len(found)} findings?")
+        state.confirm(f"Mend {len(mendable)} of {counted(len(found), 'finding')}?")
         planned |= {one: f"{planned[one]}: {outcome}" for one, outcome in mend(ns, mendable, older_than=age)}
     rows = [(one.kind, one.subject, one.detail, plan) for one, plan in planned.items()]
     if rows or state.output.as_json:
-        state.output.table(("finding", "what", "detail", "repair"), rows)
+        state.output.table(("finding", "what", "detail", "repair"), rows, whole=True)
     left = [one for one, plan in planned.items() if not (repair and plan.endswith(f": {DONE}"))]
     _conclude(state, len(found), len(left), repair=repair)
 
@@ -58,8 +59,8 @@ def _conclude(state: State, found: int, left: int, *, repair: bool) -> None:
     if not found:
         state.output.remark("Nothing is wrong.")
     elif repair:
-        state.output.remark(f"Mended {found - left} of {found} findings.")
+        state.output.remark(f"Mended {found - left} of {counted(found, 'finding')}.")
     else:
-        state.output.remark(f"{found} findings. With --repair, what the last column says is done.")
+        state.output.remark(f"{counted(found, 'finding')}. With --repair, what the last column says is done.")
     if left:
         raise typer.Exit(exits.REFUSED)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lancespace_cli.aging import descending
 from lancespace_cli.options import Branch, DryRun, Table, all_tags, moment
 from lancespace_cli.parsing import parse_names
 from lancespace_cli.state import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lancespace import Namespace
 
 At = Annotated[str, typer.Argument(metavar="FROM", help="A version number or a tag.")]
@@ -42,7 +41,7 @@ def versions(
     for tag, found in all_tags(state.namespace, name):
         if (found.branch or None) == branch:
             tags.setdefault(found.version, []).append(tag)
-    latest = islice(_descending(state.namespace, name, branch), limit)
+    latest = islice(descending(state.namespace, name, branch), limit)
     rows = [(one.version, _when(one.timestamp_millis), ", ".join(sorted(tags.get(one.version, ())))) for one in latest]
     state.output.table(("version", "committed", "tags"), rows)
 
@@ -115,16 +114,6 @@ def restore(
 def _moment(ns: Namespace, name: str, at: str | None, branch: str | None) -> dict[str, Any]:
     number = int(at) if at is not None and at.isdecimal() else None
     return moment(ns, name, number, at if number is None else None, branch)
-
-
-def _descending(ns: Namespace, name: str, branch: str | None) -> Iterator[Any]:
-    token: str | None = None
-    while True:
-        page = ns.list_table_versions(name, branch=branch, descending=True, page_token=token)
-        yield from page.versions
-        if not page.page_token or page.page_token == token:
-            return
-        token = page.page_token
 
 
 def _when(millis: int | None) -> str | None:

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lancespace_cli.commands.indexes import Column, Kind, Settings
+from lancespace_cli.commands.upkeep import clean_up, compact, maintain
 from lancespace_cli.commands.writing import import_
 from lancespace_cli.following import Transaction
-from lancespace_cli.options import Branch, DryRun, Parent, Table, Version
-from lancespace_cli.parsing import parse_age, parse_properties, parse_values
+from lancespace_cli.options import Branch, DryRun, Table, Version
+from lancespace_cli.parsing import parse_properties, parse_values
 from lancespace_cli.running import NoWait, run, run_job
 from lancespace_cli.state import state_of
+from lancespace_cli.values import counted
 
 if TYPE_CHECKING:
     from lancespace import Namespace
 
 Where = Annotated[str | None, typer.Option("--where", metavar="SQL", help="Only rows for which this holds.")]
-OlderThan = Annotated[str, typer.Option(metavar="AGE", help="Keep what is younger, e.g. 12h or 7d.")]
 
 
 def add(app: typer.Typer) -> None:
@@ -39,38 +40,6 @@ def add(app: typer.Typer) -> None:
         job.command(name)(command)
     app.command()(compact)
     app.add_typer(job, name="job")
-
-
-def compact(
-    context: typer.Context,
-    name: Table,
-    *,
-    target_rows: Annotated[int, typer.Option(min=1, help="How many rows a fragment is to have.")] = 1 << 20,
-    no_wait: NoWait = False,
-) -> None:
-    """Rewrite small fragments as large ones.
-
-    Example: lancespace compact sales.orders
-    """
-    from lancespace import jobs
-
-    state = state_of(context)
-    submit = lambda: jobs.compact(state.namespace, name, target_rows_per_fragment=target_rows)  # noqa: E731
-    run_job(state, f"compact {name}", submit, no_wait=no_wait)
-
-
-def clean_up(context: typer.Context, name: Table, *, older_than: OlderThan = "7d", no_wait: NoWait = False) -> None:
-    """Delete old versions, except tagged ones, and files that no version needs. Asks first.
-
-    Example: lancespace job clean-up sales.orders --older-than 30d
-    """
-    from lancespace import jobs
-
-    state = state_of(context)
-    age = parse_age(older_than)
-    state.confirm(f"Delete versions of {name} that are older than {older_than}?")
-    submit = lambda: jobs.clean_up(state.namespace, name, older_than=age)  # noqa: E731
-    run_job(state, f"clean up {name}", submit, no_wait=no_wait)
 
 
 def index(
@@ -119,23 +88,6 @@ def copy(
     run_job(state, f"copy {name} to {to}", submit, no_wait=no_wait)
 
 
-def maintain(
-    context: typer.Context, namespace: Parent = "", *, older_than: OlderThan = "7d", no_wait: NoWait = False
-) -> None:
-    """Compact every table, update its indexes and delete its old versions. Asks first.
-
-    Example: lancespace job maintain sales --older-than 30d
-    """
-    from lancespace import identifiers, jobs
-
-    state = state_of(context)
-    age, names = parse_age(older_than), identifiers.parse(namespace)
-    where = namespace or "the whole catalog"
-    state.confirm(f"Compact all tables in {where}, and delete their versions that are older than {older_than}?")
-    submit = lambda: jobs.maintain(state.namespace, names, older_than=age)  # noqa: E731
-    run_job(state, f"maintain {where}", submit, no_wait=no_wait)
-
-
 def update(
     context: typer.Context,
     name: Table,
@@ -173,8 +125,8 @@ def delete(
     state = state_of(context)
     count = state.namespace.count_table_rows(name, predicate=where).count or 0
     if dry_run:
-        return state.output.done(f"Would delete {count:,} rows of {name}.", would_delete=count)
-    state.confirm(f"Delete {count:,} rows of {name}?")
+        return state.output.done(f"Would delete {counted(count, 'row')} of {name}.", would_delete=count)
+    state.confirm(f"Delete {counted(count, 'row')} of {name}?")
     submit = lambda: jobs.delete_rows(state.namespace, name, where)  # noqa: E731
     return run_job(state, f"delete rows of {name}", submit, no_wait=no_wait)
 

@@ -6,6 +6,7 @@ import typer
 
 from lancespace_cli.options import DryRun
 from lancespace_cli.state import state_of
+from lancespace_cli.values import counted
 
 
 def add(app: typer.Typer) -> None:
@@ -26,12 +27,12 @@ def migrate(context: typer.Context, *, dry_run: DryRun = False) -> None:
         waiting = list(migrate_catalog(ns, dry_run=True).registered)
         if not state.output.as_json:
             state.output.names(waiting)
-        return state.output.done(f"Would enter {len(waiting):,} tables in the manifest.", would_enter=waiting)
+        return state.output.done(f"Would enter {counted(len(waiting), 'table')} in the manifest.", would_enter=waiting)
     with state.output.progress() as progress:
         bar = progress.add_task("migrate", total=None, rows="")
 
         def show(done: int, total: int) -> None:
-            progress.update(bar, completed=done, total=total, rows=f"{done:,} tables")
+            progress.update(bar, completed=done, total=total, rows=counted(done, "table"))
 
         entered = list(migrate_catalog(ns, progress=show).registered)
-    return state.output.done(f"Entered {len(entered):,} tables in the manifest.", entered=entered)
+    return state.output.done(f"Entered {counted(len(entered), 'table')} in the manifest.", entered=entered)

@@ -36,7 +36,8 @@ def op(
     ] = "{}",
     *,
     data: Annotated[
-        Path | None, typer.Option(help="An Arrow IPC file or stream, for operations that take rows.")
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="An Arrow IPC file or stream, for operations that take rows."),
     ] = None,
 ) -> None:
     """Call any operation of the Lance Namespace spec; the answer is printed as JSON.
@@ -57,8 +58,9 @@ def _operation(name: str) -> Operation:
     if name not in OPERATIONS:
         from difflib import get_close_matches
 
-        near = ", ".join(get_close_matches(name, OPERATIONS)) or "see: lancespace op list"
-        raise typer.BadParameter(f"there is no operation {name!r}; near: {near}")
+        near = ", ".join(get_close_matches(name, OPERATIONS))
+        hint = f"near: {near}" if near else "they are in: lancespace op list"
+        raise typer.BadParameter(f"there is no operation {name!r}; {hint}")
     return OPERATIONS[name]
 
 
@@ -73,11 +75,15 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _rows(operation: Operation, path: Path | None) -> pa.RecordBatchReader | None:
+    if operation.takes_data and path is None:
+        raise typer.BadParameter(f"{operation.name} takes rows: add --data FILE")
     if path is None:
         return None
     if not operation.takes_data:
         raise typer.BadParameter(f"{operation.name} takes no data")
     import pyarrow as pa
+
+    from lancespace.errors import translated
 
     source = pa.memory_map(str(path))
     try:
@@ -85,7 +91,8 @@ def _rows(operation: Operation, path: Path | None) -> pa.RecordBatchReader | Non
         return table.to_reader()
     except pa.ArrowInvalid:
         source.seek(0)
-        return pa.ipc.open_stream(source)
+        with translated(f"read {path} as an Arrow IPC file or stream"):
+            return pa.ipc.open_stream(source)
 
 
 def _print(context: typer.Context, answer: Any) -> None:

@@ -14,6 +14,7 @@ from lancespace_cli.records import records_of
 from lancespace_cli.running import NoWait, run_job
 from lancespace_cli.state import State, state_of
 from lancespace_cli.streams import FORMATS, conformed, standard_input
+from lancespace_cli.values import counted, speed
 
 if TYPE_CHECKING:
     from lancespace import Namespace
@@ -135,11 +136,11 @@ def _insert_stream(state: State, name: str, kind: str | None, *, overwrite: bool
             nonlocal seen
             seen += rows
             elapsed = progress.tasks[bar].elapsed or 0
-            progress.update(bar, rows=f"{seen:,} rows" + (f", {seen / elapsed:,.0f} rows/s" if elapsed else ""))
+            progress.update(bar, rows=speed(seen, seen / elapsed if elapsed else None))
 
         rows = conformed(source, schema, count)
         if existing is None:
             state.namespace.create_table(name, rows)
         else:
             state.namespace.insert_into_table(name, rows, mode="overwrite" if overwrite else "append")
-    state.output.done(f"{title}: {seen:,} rows", name=name, rows=seen)
+    state.output.done(f"{title}: {counted(seen, 'row')}", name=name, rows=seen)

@@ -32,6 +32,7 @@ Result = TypeVar("Result")
 
 _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.25
+_ALONE_SECONDS = 5.0
 
 
 class _Request(Generic[Result]):
@@ -85,6 +86,8 @@ class Manifest:
         keep = KEEP_LOCALLY if storage.is_local else KEEP_REMOTELY
         self._upkeep = Upkeep(Turns(storage, "upkeep"), self._reader.open_latest, keep) if with_upkeep else None
         self._state = threading.RLock()
+        self._is_alone = False
+        """Whether nobody else committed since this process did; then it need not look before it commits again."""
         self._queue: list[_Request[Any]] = []
         self._queue_changed = threading.Condition()
         self._has_leader = False
@@ -179,11 +182,7 @@ class Manifest:
     def _try(self, batch: list[_Request[Any]], *, has_looked: bool) -> bool:
         """One attempt; False if somebody else committed meanwhile."""
         with self._state:
-            if not has_looked:
-                self._reader.refresh()
-            draft = Draft(self._reader)
-            for request in batch:
-                request.run(draft)
+            draft = self._draft(batch, has_looked=has_looked)
             if not draft.changes:
                 return True
             made = plans.plan(self._reader, draft)
@@ -195,9 +194,34 @@ class Manifest:
                     return False
             published = self._writer.publish(made, [fragment for fragment, _ in written])
         except Conflict:
+            self._is_alone = False
             return False
         with self._state:
             self._reader.adopt(published)
         if self._upkeep is not None:
             self._upkeep.consider(published.version)
         return True
+
+    def _draft(self, batch: list[_Request[Any]], *, has_looked: bool) -> Draft:
+        """Run the mutations on what others committed; where a look is a request, only if somebody else may have.
+
+        If somebody has after all, the commit fails, and the next attempt looks. A mutation that fails or changes
+        nothing has no commit that could tell, so it is run again after a look. After a pause it looks, too: somebody
+        may have deleted the whole catalog.
+        """
+        if has_looked:
+            return self._run(batch)
+        if self._is_alone and not self._is_local and self._reader.is_recent(_ALONE_SECONDS):
+            draft = self._run(batch)
+            if draft.changes and not any(request.error for request in batch):
+                return draft
+        known = self._reader.version
+        self._reader.refresh()
+        self._is_alone = self._reader.version == known > 0
+        return self._run(batch)
+
+    def _run(self, batch: list[_Request[Any]]) -> Draft:
+        draft = Draft(self._reader)
+        for request in batch:
+            request.run(draft)
+        return draft

@@ -1,7 +1,7 @@
 """Data files of the manifest, encoded in memory and written in one go.
 
 pylance writes a file in many small steps, each of which changes threads; for the few rows of a commit those steps take
-most of the time. The bytes are the same.
+most of the time. So does compression, which is left out: whoever merges the small files compresses their rows.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from lance.file import LanceFileSession
 from lance.fragment import DataFile, FragmentMetadata
 
 from lancespace_dir.manifest.schema import DIRECTORY, SCHEMA, STORAGE_VERSION
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lancespace.storage import Storage
     from lancespace_dir.manifest.snapshots import Snapshot
 
 _COLUMNS = (0, 1, 2, 3, 5)
 """The numbers of the fields that have a column of their own; a list has none, its items do."""
 _FIELD_COUNT = 6
+_PLAIN = pa.schema([column.with_metadata({"lance-encoding:compression": "none"}) for column in SCHEMA])
+"""For the writer alone; the columns of the table have metadata of their own."""
 _MAJOR, _MINOR = (int(part) for part in STORAGE_VERSION.split("."))
 
 
@@ -48,9 +49,9 @@ def write(storage: Storage, rows: pa.Table) -> FragmentMetadata:
 
 def _encode(rows: pa.Table) -> bytes:
     session, name = _memory(), f"{uuid.uuid4().hex}.lance"
-    writer = session.open_writer(name, schema=rows.schema, version=STORAGE_VERSION)
+    writer = session.open_writer(name, schema=_PLAIN, version=STORAGE_VERSION)
     try:
-        for batch in rows.to_batches():
+        for batch in pa.Table.from_arrays(rows.columns, schema=_PLAIN).to_batches():
             writer.write_batch(batch)
         writer.close()
         return bytes(session.read_range(name, 0, writer.size_bytes))

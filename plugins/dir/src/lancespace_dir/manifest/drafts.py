@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,6 +29,11 @@ class Draft:
         """The entry that each changed identifier is to have, or None if it is to be gone."""
         self.origins: dict[str, str] = {}
         """The identifiers that renamed entries have in the table."""
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """The metadata of the table; no mutation changes it."""
+        return self._reader.metadata
 
     def attempt(self, mutation: Callable[[Draft], Result]) -> Result:
         """Run a mutation; if it raises, its changes are undone and the others stay."""

@@ -6,6 +6,7 @@ file: versions are numbered without gaps. If there is a newer one, only the frag
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -79,9 +80,9 @@ class ManifestReader:
             self._snapshot = None if data is None else Snapshot(data)
         return self._snapshot
 
-    def is_recent(self) -> bool:
-        """Whether the version after the one last seen cannot have come and gone since."""
-        return time.monotonic() - self._seen_at <= self._trusted
+    def is_recent(self, seconds: float = math.inf) -> bool:
+        """Whether the version after the one last seen cannot have come and gone since; or that was just now."""
+        return time.monotonic() - self._seen_at <= min(self._trusted, seconds)
 
     def refresh(self) -> None:
         """See every commit that ended before this call."""
@@ -106,9 +107,10 @@ class ManifestReader:
     def load(self) -> Index:
         """Everything in memory; read on the first need."""
         if self.index is None:
-            self.index = Index()
+            index = Index()
             for fragment in [] if self.dataset is None else self.dataset.get_fragments():
-                self.index.add(segments.read(fragment))
+                index.add(segments.read(fragment))
+            self.index = index  # Not before it is whole: a read may fail, and the next need then begins anew.
         return self.index
 
     def derived(self) -> list[Entry]:

@@ -2,8 +2,9 @@
 
 Commits exclude each other anyway; without a queue, the losers of a race have worked for nothing. And because the first
 commit of a turn has to take in what others did, a turn lasts for as long as more commits keep coming, within limits
-that keep it fair. The queue is a pair of lock files in the system's temporary directory, nothing in the catalog. It is
-there for speed alone: where there are no such files, or a turn does not end, commits race.
+that keep it fair. The queue is a pair of lock files in the system's temporary directory, nothing in the catalog; the
+last one to leave deletes them. It is there for speed alone: where there are no such files, or a turn does not end,
+commits race.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -34,6 +35,8 @@ PATIENCE = 10.0
 """Seconds after which a commit no longer waits for its turn: somebody was stopped in the middle of one."""
 KEEPER_STAYS = 5.0
 """Seconds after which the thread that waits and keeps is gone, if no turn was wanted."""
+
+_QUEUE = ".queue"
 
 
 class Turns:
@@ -57,6 +60,7 @@ class Turns:
         self._commits = 0
         self._is_used = False
         self._rests_since = 0.0
+        self._has_queued = False
         _all.add(self)
 
     @contextmanager
@@ -74,21 +78,26 @@ class Turns:
     @contextmanager
     def if_free(self) -> Iterator[bool]:
         """True, and our turn, if it is nobody else's."""
-        file = None if self._path is None else _open(self._path)
+        if self._path is None:
+            yield True
+            return
+        try:
+            file = _lock(self._path, wait=False)
+        except BlockingIOError:
+            yield False
+            return
         with file or nullcontext():
-            try:
-                if file is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+            yield True
+            if file is not None:
+                with suppress(OSError):
+                    self._path.unlink()
 
     def give_back(self) -> None:
         """End a turn that is not in use, at once: a process that ends may take its time."""
         with self._state:
             if not self._is_used:
                 self._end()
+                self._leave()
 
     def _take(self, path: Path) -> None:
         with self._state:
@@ -102,6 +111,7 @@ class Turns:
 
     def _ask(self, path: Path) -> None:
         self._is_waiting, self._waits_since = True, time.monotonic()
+        self._has_queued = True
         if self._keeper is None or not self._keeper.is_alive():
             self._keeper = threading.Thread(target=self._keep, args=(path,), name="lancespace-turns", daemon=True)
             self._keeper.start()
@@ -120,6 +130,7 @@ class Turns:
             with self._state:
                 if not self._state.wait_for(lambda: self._is_waiting, KEEPER_STAYS):
                     self._keeper = None
+                    self._leave()
                     return
             turn = _wait_in_queue(path)
             with self._state:
@@ -139,6 +150,12 @@ class Turns:
             self._turn.close()
             self._turn = None
 
+    def _leave(self) -> None:
+        """Delete the files, unless another one is in the queue: then that one does."""
+        if self._path is not None and self._has_queued and not self._is_waiting:
+            self._has_queued = False
+            _delete(self._path)
+
 
 _all: weakref.WeakSet[Turns] = weakref.WeakSet()
 
@@ -155,13 +172,39 @@ def _wait_in_queue(path: Path) -> IO[bytes] | None:
     A lock that is released goes to whoever is quickest, which is often the one who released it. So there is a second
     one: who has it is the next in the queue, and can be overtaken by nobody.
     """
-    queue, turn = _open(path.with_suffix(".queue")), _open(path)
-    if queue is None or turn is None:
-        return None
-    with queue:
-        fcntl.flock(queue, fcntl.LOCK_EX)
-        fcntl.flock(turn, fcntl.LOCK_EX)
-    return turn
+    queue = _lock(path.with_suffix(_QUEUE), wait=True)
+    with queue or nullcontext():
+        return _lock(path, wait=True)
+
+
+def _delete(path: Path) -> None:
+    """Delete both files, if nobody has or awaits them. Who has just opened one finds out, and makes another."""
+    waiting = path.with_suffix(_QUEUE)
+    try:
+        with _lock(waiting, wait=False) or nullcontext() as queue, _lock(path, wait=False) or nullcontext() as turn:
+            if queue is not None and turn is not None:
+                path.unlink()
+                waiting.unlink()
+    except OSError:
+        return  # Somebody has a turn, or waits for one, and deletes them later; or they cannot be deleted.
+
+
+def _lock(path: Path, *, wait: bool) -> IO[bytes] | None:
+    """The locked file, or None where none can be made; a file that was deleted meanwhile is none.
+
+    Raises:
+        BlockingIOError: If another one has it, and we are not to wait.
+    """
+    while (file := _open(path)) is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise
+        if _is_at(path, file):
+            return file
+        file.close()
+    return None
 
 
 def _open(path: Path) -> IO[bytes] | None:
@@ -169,3 +212,10 @@ def _open(path: Path) -> IO[bytes] | None:
         return path.open("ab")
     except OSError:
         return None
+
+
+def _is_at(path: Path, file: IO[bytes]) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

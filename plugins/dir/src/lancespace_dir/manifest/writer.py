@@ -20,6 +20,7 @@ import lance
 import pyarrow as pa
 from lance.fragment import write_fragments
 
+from lancespace.storage.conditions import require_conditions
 from lancespace_dir.manifest import datafiles, plans, segments
 from lancespace_dir.manifest.fragments import deletion_file, new_fragment
 from lancespace_dir.manifest.schema import DIRECTORY, STORAGE_VERSION
@@ -112,6 +113,8 @@ class ManifestWriter:
     def _have_written(self, made: Plan, rows: pa.Table) -> Any:
         """Let Lance write rows, which knows any columns; it begins the table if there is none."""
         creating = made.dataset is None
+        if creating:
+            require_conditions(self._storage)
         try:
             (fragment,) = write_fragments(
                 rows,

@@ -87,9 +87,9 @@ class AzureStorage:
 
 
 def _impatient(filesystem: AbstractFileSystem) -> AbstractFileSystem:
-    """Try again after 3, 5 and 9 seconds or so; Azure's own measure is over a minute, and adlfs passes on no other."""
+    """Try again after 2, 3 and 4 seconds or so; Azure's own measure is over a minute, and adlfs passes on no other."""
     policy = filesystem.service_client._config.retry_policy  # noqa: SLF001 - there is no other way to it
-    policy.initial_backoff, policy.increment_base, policy.random_jitter_range = 1, 2, 1
+    policy.initial_backoff, policy.increment_base, policy.random_jitter_range = 0, 1.6, 1
     return filesystem
 
 

@@ -1,0 +1,84 @@
+"""One serving process: uvicorn on a socket that is bound already."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import sys
+from typing import TYPE_CHECKING, Any
+
+from uvicorn import Config, Server
+
+from lancespace_server.protocol import GuardedProtocol
+from lancespace_server.settings import API_KEYS_VARIABLE
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from lancespace_server.serving import AppFactory
+    from lancespace_server.settings import ServerSettings
+
+_KEEP_ALIVE_SECONDS = 75
+"""Longer than proxies keep their idle connections, so that it is they who close them."""
+
+_LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain", "stream": "ext://sys.stderr"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+}
+
+
+def work(
+    listener: socket.socket, factory: AppFactory, settings: ServerSettings, when_ready: Callable[[], None]
+) -> None:
+    """Serve until told to stop; ``when_ready`` is called once connections are taken."""
+    _Server(_config(factory, settings), when_ready).run(sockets=[listener])
+
+
+def say(what: str) -> None:
+    """Tell the operator, with one call, so that lines of several workers do not mix."""
+    sys.stderr.write(f"lancespace_server: {what}\n")
+    sys.stderr.flush()
+
+
+class _Server(Server):
+    """A server that says when it has begun and when it ends; uvicorn says the first before it listens."""
+
+    def __init__(self, config: Config, when_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._when_ready = when_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._when_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        say(f"stopping process {os.getpid()}; what runs is finished first")
+        await super().shutdown(sockets)
+
+
+def _config(factory: AppFactory, settings: ServerSettings) -> Config:
+    only_certificates = not (settings.api_keys or settings.jwt_jwks or os.environ.get(API_KEYS_VARIABLE))
+    demanded = ssl.CERT_REQUIRED if only_certificates else ssl.CERT_OPTIONAL
+    return Config(
+        factory,
+        factory=True,
+        http=GuardedProtocol,
+        loop="uvloop" if os.name == "posix" else "asyncio",
+        ws="none",
+        lifespan="on",
+        log_config=_LOGGING,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(settings.shutdown_timeout),
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
+        ssl_ca_certs=settings.tls_client_ca,
+        ssl_cert_reqs=demanded if settings.tls_client_ca else ssl.CERT_NONE,
+    )

@@ -1,0 +1,103 @@
+"""Any namespace can be served: one in memory, a third party's, another REST server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from lance_namespace import (
+    NamespaceNotFoundError,
+    PermissionDeniedError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+)
+
+from lancespace import Namespace, connect
+from lancespace.functions import virtual_column
+from lancespace.operations import OPERATIONS
+from plugins.rest.tests.support import Seen, Server, reply
+from plugins.server.tests.hosting import Running, catalog_url, client, served
+
+ROWS = pa.table({"id": list(range(50_000))})
+
+
+@pytest.fixture(params=["memory", "sqlite", "rest"])
+def namespace(request: pytest.FixtureRequest, host: Running, tmp_path: Path) -> Iterator[Namespace]:
+    """Our client on a server on that backend; on ``rest``, another server is behind it."""
+    properties = {
+        "memory": [],
+        "sqlite": [f"database={tmp_path / 'catalog.sqlite'}", f"root={tmp_path / 'tables'}"],
+        "rest": [f"uri={catalog_url(host, tmp_path)}"],
+    }
+    with (
+        served(tmp_path, request.param, *properties[request.param]) as server,
+        connect("rest", {"uri": server.url}) as opened,
+    ):
+        yield opened
+
+
+def test_data_goes_in_and_out(namespace: Namespace):
+    namespace.create_namespace("sales", properties={"owner": "ada"})
+    namespace.create_table("sales.orders", ROWS)
+    namespace.insert_into_table("sales.orders", ROWS.to_reader(max_chunksize=5000))
+    table = namespace.table("sales.orders")
+
+    assert namespace.describe_namespace("sales").properties == {"owner": "ada"}
+    assert (list(namespace.tables("sales")), table.count("id < 10")) == (["orders"], 20)
+    assert pc.sum(table.to_arrow()["id"]).as_py() == 2 * pc.sum(ROWS["id"]).as_py()
+
+
+def test_errors_are_those_of_the_backend(namespace: Namespace):
+    namespace.create_table("t", [{"id": 1}])
+
+    with pytest.raises(TableAlreadyExistsError):
+        namespace.create_table("t", [{"id": 2}])
+    with pytest.raises(TableNotFoundError):
+        namespace.describe_table("nobody")
+    with pytest.raises(NamespaceNotFoundError):
+        namespace.list_tables("nowhere")
+    assert namespace.table("t").to_arrow().to_pylist() == [{"id": 1}]
+
+
+def test_functions_are_not_run_unless_enabled(namespace: Namespace):
+    namespace.create_table("t", [{"id": 1}])
+    column = virtual_column(lambda batch: batch.column("id"), inputs=["id"], outputs={"v": pa.int64()})
+    namespace.alter_table_add_columns("t", new_columns=[column])
+
+    with pytest.raises(PermissionDeniedError, match=r"udf\.enabled"):
+        namespace.alter_table_backfill_columns("t", column="v")
+
+
+@pytest.fixture(scope="module")
+def recorder() -> Iterator[Server]:
+    """A server that writes down what a gateway sends to it."""
+
+    def answer(seen: Seen) -> object:
+        return reply({"namespaces": []} if seen.method == "GET" else {}, x_cost="5", set_cookie="a=b")
+
+    with Server(answer) as opened:  # type: ignore[arg-type]
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def gateway(recorder: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with served(tmp_path_factory.mktemp("gateway"), "rest", f"uri={recorder.uri}") as server, client(server) as http:
+        yield http
+
+
+@pytest.mark.parametrize("operation", ["describe_namespace", "list_namespaces", "describe_table"])
+def test_identity_and_context_go_through_both_ways(recorder: Server, gateway: httpx.Client, operation: str):
+    row = OPERATIONS[operation]
+    meant = {"x-api-key": "k", "authorization": "Bearer t", "x-team": "blue"}
+    private = {"cookie": "c=d", "x-forwarded-for": "1.2.3.4"}
+    answer = gateway.request(row.method, row.route.format(id="a"), headers={**meant, **private})
+    passed = recorder.seen[-1].headers
+
+    assert answer.status_code == 200, answer.text
+    assert meant.items() <= passed.items()
+    assert not private.keys() & passed.keys()
+    assert (answer.headers["x-cost"], "set-cookie" in answer.headers) == ("5", False)

@@ -1,0 +1,15 @@
+"""Versions that are committed through the catalog, with managed tables, in each cloud: all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from lancespace.testing import Feature
+from lancespace.testing.groups.commits import CommitTests
+from tests.clouds.conformance import InCloud
+
+
+class TestManaged(InCloud, CommitTests):
+    properties: ClassVar[Mapping[str, str]] = {"table_version_management": "true"}
+    features = frozenset(Feature)
