@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import lance
 import pexpect
 import pytest
 from pyarrow import parquet
@@ -18,12 +21,11 @@ from plugins.cli.tests.conftest import orders
 from plugins.cli.tests.terminals import piped, spawn, spawn_program
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lancespace import Namespace
 
 CTRL_C = "\x03"
 FILES = 20_000
+FRAGMENTS = 1_000
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +37,13 @@ def many(folder: Path) -> Path:
     for number in range(1, FILES):
         (made / f"{number}.parquet").hardlink_to(made / "0.parquet")
     return made
+
+
+@pytest.fixture(scope="module")
+def large(ns: Namespace) -> Path:
+    """Where `sales.large` is, whose rows are enough to be long at work on."""
+    ns.create_table("sales.large", orders(0, 1_000_000))
+    return Path(str(ns.describe_table("sales.large").location))
 
 
 @pytest.mark.usefixtures("many")
@@ -100,10 +109,9 @@ def test_rows_from_standard_input_are_all_in_or_none(folder: Path, ns: Namespace
         assert ns.table(name).count() == 3
 
 
+@pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("options", [[], ["--rows-per-file", "20000"]], ids=["file", "folder"])
-def test_an_export_that_is_interrupted_leaves_no_file(folder: Path, ns: Namespace, options: list[str]):
-    if not ns.table("sales.large").exists():
-        ns.create_table("sales.large", orders(0, 1_000_000))
+def test_an_export_that_is_interrupted_leaves_no_file(folder: Path, options: list[str]):
     before = set(folder.iterdir())
     command = ["export", "sales.large", "out.jsonl", "--format", "json", *options]
     shell = spawn(*command, folder=folder, LANCESPACE_ROOT=str(folder / "lake"))
@@ -116,6 +124,48 @@ def test_an_export_that_is_interrupted_leaves_no_file(folder: Path, ns: Namespac
     assert shell.exitstatus == 130
     assert set(folder.iterdir()) == before
     assert "Traceback" not in shell.before
+
+
+def test_a_copy_that_is_interrupted_leaves_the_name_declared_for_a_repeat(folder: Path, ns: Namespace):
+    lance.write_dataset(orders(0, FRAGMENTS), folder / "lake" / "pieces.lance", max_rows_per_file=1)
+    shell = spawn("job", "copy", "pieces", "sales.copy", folder=folder, LANCESPACE_ROOT=str(folder / "lake"))
+
+    shell.expect(re.compile(r"\d+ rows, [\d,]+ rows/s"))
+    shell.send(CTRL_C)
+    shell.expect("Stopping at the next safe point")
+    shell.expect(pexpect.EOF)
+    shell.close()
+
+    assert shell.exitstatus == 130
+    assert ns.describe_table("sales.copy", check_declared=True).is_only_declared
+    assert ns.table("pieces").count() == FRAGMENTS
+    assert "Traceback" not in shell.before
+    assert orphans(ns) == []
+
+
+def test_an_index_that_is_interrupted_is_not_there(folder: Path, ns: Namespace, large: Path):
+    before = ns.table("sales.large").dataset().version
+    command = ["index", "create", "sales.large", "item", "FTS"]
+    shell = spawn(*command, folder=folder, LANCESPACE_ROOT=str(folder / "lake"))
+
+    until(lambda: has_open(shell.pid, large / "data"), bool)
+    shell.send(CTRL_C)
+    shell.expect(pexpect.EOF)
+    shell.close()
+
+    assert shell.exitstatus == 130
+    assert ns.list_table_indices("sales.large").indexes == []
+    assert ns.table("sales.large").dataset().version == before
+    assert "Traceback" not in shell.before
+
+
+def has_open(process: int, folder: Path) -> bool:
+    """Whether a process reads a file of a folder."""
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):  # It was closed meanwhile.
+            if descriptor.readlink().is_relative_to(folder):
+                return True
+    return False
 
 
 def orphans(ns: Namespace) -> list[str]:

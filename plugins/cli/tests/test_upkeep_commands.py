@@ -10,6 +10,7 @@ import socket
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lance
@@ -21,8 +22,6 @@ from lancespace.testing.waiting import until
 from plugins.cli.tests.terminals import spawn
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from lancespace import Namespace
     from plugins.cli.tests.terminals import Terminal
 
@@ -76,6 +75,19 @@ def test_fsck_shows_and_repairs(terminal: Terminal, ns: Namespace, folder: Path)
     assert ns.table("sales.orders").count() == 20
 
 
+def test_fsck_leaves_a_table_without_a_version_to_a_person(terminal: Terminal, ns: Namespace):
+    ns.create_table("sales.hurt", [{"id": 1}])
+    versions = Path(str(ns.describe_table("sales.hurt").location)) / "_versions"
+    shutil.rmtree(versions)
+
+    (finding,) = json.loads(terminal.run("fsck", "--repair", "--json").text)
+    assert (finding["finding"], finding["what"]) == ("table without a version", "sales.hurt")
+    assert finding["repair"] == "left as it is"
+    assert (versions.parent / "data").exists()
+    assert terminal.run("drop", "sales.hurt", "--yes").code == 0
+    assert terminal.run("fsck").lines == ["Nothing is wrong."]
+
+
 def test_a_manifest_that_cannot_be_read_is_told(terminal: Terminal, folder: Path):
     terminal.run("create", "sales", "--root", "hurt")
     shutil.rmtree(folder / "hurt" / "__manifest" / "data")
@@ -85,6 +97,14 @@ def test_a_manifest_that_cannot_be_read_is_told(terminal: Terminal, folder: Path
     looked = terminal.run("doctor", "--root", "hurt")
     assert (looked.code, looked.lines[-1]) == (1, "Failed: read, manifest.")
     assert "…" not in looked.text, "a reason is cut"
+
+
+def test_the_help_of_serve_calls_it_by_the_name_it_was_called_by(terminal: Terminal):
+    helped = terminal.run("serve", "--help")
+
+    assert helped.code == 0
+    assert helped.lines[0].startswith("usage: lancespace serve ")
+    assert "python -m" not in helped.text
 
 
 @pytest.mark.usefixtures("ns")

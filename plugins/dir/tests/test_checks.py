@@ -96,6 +96,34 @@ def test_a_table_whose_data_is_gone(ns: Namespace):
     assert list(ns.tables("sales")) == ["soon"]
 
 
+@pytest.mark.parametrize("left", [None, (), ("latest_version_hint.json",)])
+def test_a_table_that_lost_its_versions_is_for_a_person(ns: Namespace, tmp_path: Path, left: tuple[str, ...] | None):
+    for place in (location(ns, "sales.orders"), tmp_path / "v1.lance"):
+        shutil.rmtree(place / "_versions")
+        if left is not None:
+            (place / "_versions").mkdir()
+            for name in left:
+                (place / "_versions" / name).write_text("{}")
+
+    assert found(ns) == [(checks.NO_VERSION, "sales.orders"), (checks.NO_VERSION, "v1.lance")]
+    assert "drop the table" in next(check(ns, older_than=WEEK)).detail
+    assert mended(ns, orphans=True) == {}
+    assert (location(ns, "sales.orders") / "data").exists()
+    for name in ("sales.orders", "v1"):
+        ns.drop_table(name)
+    assert found(ns) == []
+
+
+def test_a_table_whose_first_version_is_being_written(ns: Namespace):
+    place = location(ns, "sales.soon")
+    (place / "data").mkdir()
+    (place / "data" / "x.lance").write_bytes(b"x")
+
+    assert found(ns) == []
+    age(place)
+    assert found(ns) == [(checks.NO_VERSION, "sales.soon")]
+
+
 def test_a_reservation_that_nobody_came_back_to(ns: Namespace):
     age(location(ns, "sales.soon"))
 

@@ -44,6 +44,30 @@ def test_every_form_of_a_root_is_the_same_catalog(tmp_path: Path, monkeypatch: p
         assert list(lancespace.connect("dir", {"root": form}).namespaces()) == ["sales"], form
 
 
+def test_a_root_that_is_a_file_is_no_empty_catalog(tmp_path: Path):
+    file = tmp_path / "lake.csv"
+    file.write_text("id\n")
+
+    for taken in (file, file / "below"):
+        with pytest.raises(InvalidInputError, match=f"'{file}' is a file: give a directory"):
+            lancespace.connect("dir", {"root": str(taken)})
+    with pytest.raises(InvalidInputError, match="is a file"):
+        lancespace.connect("dir", {"root": file.as_uri()})
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert list(lancespace.connect("dir", {"root": str(tmp_path / "link" / "new")}).tables()) == []
+
+
+@pytest.mark.parametrize("given", ["s3://", "s3a:///lake", "gs://", "GCS:///", "az://", "az://@account/x", "oss:///x"])
+def test_a_store_without_a_bucket_is_no_empty_catalog(given: str):
+    with pytest.raises(InvalidInputError, match=r"names no bucket or container: give one, as in \w+://bucket/path"):
+        lancespace.connect("dir", {"root": given})
+
+
+@pytest.mark.parametrize("given", ["s3://bucket", "az://container@account.blob.core.windows.net", "scratch:///lake"])
+def test_stores_that_name_their_place_are_taken(given: str):
+    root.require_place(given)
+
+
 @pytest.mark.parametrize("location", ["t.lance", "a/b/c", "/data/lake/t.lance", "file:///data/lake/t.lance"])
 def test_locations_below_the_root_are_taken(location: str):
     assert not root.relative(location, "/data/lake").startswith("/")

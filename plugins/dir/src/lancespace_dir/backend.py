@@ -64,6 +64,7 @@ class DirectoryBackend(VersioningBackend):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        root.require_place(self.settings["root"])
         self.root = root.normalise(self.settings["root"])
         self.storage = connection.storage(self.root, named="root")
         self.catalog: Catalog = choose_catalog(self.settings, self.storage)

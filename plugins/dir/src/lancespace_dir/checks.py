@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import UnsupportedOperationError
@@ -37,11 +38,14 @@ DUPLICATE_ROW = "duplicate row"
 NO_NAMESPACE = "no namespace"
 NO_TABLE = "version without a table"
 NO_SOURCE = "view without a source"
+NO_VERSION = "table without a version"
 STALE_RESERVATION = "stale reservation"
 LEFTOVER = "leftover"
 
 RESERVATION = frozenset({RESERVED, FOLDER})
 """All that is in the directory of a table before its first version."""
+_FIRST_WRITE = RESERVATION | {"data"}
+"""All that is in it while its first version is written."""
 _OURS = re.compile(rf"[0-9a-f]{{8}}_.+|.+{re.escape(TABLE_SUFFIX)}")
 """What directories of tables are called, unless somebody chose a location."""
 
@@ -128,19 +132,19 @@ def _rows(look: Look) -> Iterator[Finding]:
     counted = Counter(entry.object_id for entry in look.entries)
     for object_id, count in counted.items():
         if count > 1:
-            yield _about(DUPLICATE_ROW, object_id, f"{count} rows; the last one counts")
+            yield _about(object_id, DUPLICATE_ROW, f"{count} rows; the last one counts")
     types = {entry.object_id: entry.object_type for entry in look.entries}
     for object_id, object_type in types.items():
         parent = parent_of(object_id)
         if object_type == TABLE_VERSION and types.get(parent) != TABLE:
-            yield _about(NO_TABLE, object_id, "the table is gone")
+            yield _about(object_id, NO_TABLE, "the table is gone")
         elif object_type != TABLE_VERSION and parent and types.get(parent) != NAMESPACE:
             taken = f", which is a {types[parent]}" if parent in types else ""
-            yield _about(NO_NAMESPACE, object_id, f"it is in {_shown(parent)!r}{taken}")
+            yield _about(object_id, NO_NAMESPACE, f"it is in {_shown(parent)!r}{taken}")
     for entry in look.entries:
         gone = [base for base in entry.base_objects or () if base not in types and not _is_v1(look, base)]
         if gone:
-            yield _about(NO_SOURCE, entry.object_id, f"it is made from {', '.join(map(_shown, gone))}")
+            yield _about(entry.object_id, NO_SOURCE, f"it is made from {', '.join(map(_shown, gone))}")
 
 
 def _tables(look: Look) -> Iterator[Finding]:
@@ -149,11 +153,35 @@ def _tables(look: Look) -> Iterator[Finding]:
         location = entry.location or ""
         inside = look.contents(location) if location.partition("/")[0] in look.names else set()
         if not inside:
-            yield _about(MISSING_LOCATION, entry.object_id, f"nothing is at {location!r}")
-        elif inside <= RESERVATION and look.is_old(location):
-            yield _about(STALE_RESERVATION, entry.object_id, f"{location!r} was reserved and never written")
-        elif FOLDER in inside:
-            yield from _abandoned(look, f"{location}/{FOLDER}")
+            yield _about(entry.object_id, MISSING_LOCATION, f"nothing is at {location!r}")
+        else:
+            yield from _table(look, location, inside, partial(_about, entry.object_id))
+
+
+def _table(look: Look, location: str, inside: set[str], about: Callable[[str, str], Finding]) -> Iterator[Finding]:
+    """What is wrong at the location of a table."""
+    if inside <= RESERVATION and look.is_old(location):
+        yield about(STALE_RESERVATION, f"{location!r} was reserved and never written")
+        return
+    if _is_unreadable(look, location, inside):
+        gone = f"no version is left in '_versions' at {location!r}, so nobody can read the files there"
+        yield about(NO_VERSION, f"{gone}: put it back from a backup, or drop the table")
+    if FOLDER in inside:
+        yield from _abandoned(look, f"{location}/{FOLDER}")
+
+
+def _is_unreadable(look: Look, location: str, inside: set[str]) -> bool:
+    """Whether there are files and no version; one that may be at work on the first version is spared."""
+    if inside <= RESERVATION or _has_version(look, location, inside):
+        return False
+    return not inside <= _FIRST_WRITE or look.is_old(location)
+
+
+def _has_version(look: Look, location: str, inside: set[str]) -> bool:
+    """Whether there is a version; an object store has no empty directories, so there it takes no second look."""
+    if "_versions" not in inside or not look.storage.is_local:
+        return "_versions" in inside
+    return any(".manifest" in name for name in look.contents(f"{location}/_versions"))  # Hints may lie beside them.
 
 
 def _directory(look: Look) -> Iterator[Finding]:
@@ -172,12 +200,9 @@ def _directory(look: Look) -> Iterator[Finding]:
 def _unnamed(look: Look, name: str) -> Iterator[Finding]:
     inside = look.contents(name)
     shown = name.endswith(TABLE_SUFFIX) and look.listing.exists(name.removesuffix(TABLE_SUFFIX))
-    is_table = bool(look.contents(f"{name}/_versions")) if "_versions" in inside else False
+    is_table = _has_version(look, name, inside)
     if shown and look.shows_v1:
-        if inside <= RESERVATION and look.is_old(name):
-            yield Finding(STALE_RESERVATION, name, "it was reserved and never written")
-        elif FOLDER in inside:
-            yield from _abandoned(look, f"{name}/{FOLDER}")
+        yield from _table(look, name, inside, lambda kind, detail: Finding(kind, name, detail))
     elif is_table and DEREGISTERED not in inside:
         yield Finding(ORPHAN_TABLE, name, "a whole table that the catalog does not name: register it, or delete it")
     elif not is_table and inside and _OURS.fullmatch(name) and look.is_old(name):
@@ -205,7 +230,7 @@ def _is_v1(look: Look, object_id: str) -> bool:
     return look.shows_v1 and "$" not in object_id and look.listing.exists(object_id)
 
 
-def _about(kind: str, object_id: str, detail: str) -> Finding:
+def _about(object_id: str, kind: str, detail: str) -> Finding:
     return Finding(kind, _shown(object_id), detail, object_id)
 
 

@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from lance_namespace import InvalidInputError
 
+from lancespace import registry
+from lancespace.properties import redact_url
 from lancespace.storage import scheme_of
 
 TABLE_SUFFIX = ".lance"
@@ -24,6 +26,38 @@ def normalise(root: str) -> str:
         return root.rstrip("/")
     path = unquote(urlsplit(root).path) if root.lower().startswith("file://") else root
     return os.path.abspath(Path(path).expanduser())  # noqa: PTH100 - Path.absolute keeps the dots
+
+
+def require_place(root: str) -> None:
+    """See that a catalog can be at a root, without a request to any store.
+
+    What is no place would otherwise look like an empty catalog until somebody writes to it.
+
+    Raises:
+        InvalidInputError: If the URL of a store names no bucket, or something other than a directory is in the way.
+    """
+    scheme = scheme_of(root)
+    if scheme == "file":
+        _require_directory(normalise(root))
+        return
+    rest = root.partition("://")[2]
+    bucket = rest.partition("/")[0].partition("@")[0]  # Azure's may name the account behind it.
+    needs_bucket = scheme in registry.STORAGE.extras  # A store of somebody else's may have none.
+    if not rest.strip("/") or (needs_bucket and not bucket):
+        raise InvalidInputError(
+            f"The root {redact_url(root)!r} names no bucket or container: give one, as in {scheme}://bucket/path."
+        )
+
+
+def _require_directory(path: str) -> None:
+    """See that a path, or what is nearest above it, is a directory; what may not be looked at is left for later."""
+    above = map(str, Path(path).parents)
+    nearest = next(place for place in (path, *above) if os.path.exists(place))  # noqa: PTH110 - Path would raise
+    if not Path(nearest).is_dir():
+        raise InvalidInputError(
+            f"The root {path!r} cannot hold a catalog, because {nearest!r} is a file: "
+            "give a directory, or a path where one can be made."
+        )
 
 
 def root_location(name: str) -> str:

@@ -13,10 +13,13 @@ from lance_namespace import LanceNamespaceError
 from lancespace_server.serving import serve
 from lancespace_server.settings import ServerSettings
 
+PROGRAM = "python -m lancespace_server"
 
-def parser() -> argparse.ArgumentParser:
+
+def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line: a backend, its properties, and an option for every setting."""
-    made = argparse.ArgumentParser(prog="python -m lancespace_server", description=__doc__)
+    about = f"Serve a namespace as a Lance REST catalog. Example: {program} dir root=/data --port 2333"
+    made = argparse.ArgumentParser(prog=program, description=about)
     made.add_argument("backend", help="name of a backend, e.g. dir")
     made.add_argument("properties", nargs="*", metavar="name=value", help="properties of the backend, e.g. root=/data")
     types = typing.get_type_hints(ServerSettings)
@@ -36,9 +39,9 @@ def _option(setting: dataclasses.Field[Any], kind: Any) -> dict[str, Any]:
     return {**common, "type": plain, "metavar": plain.__name__.upper()}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Serve; a mistake in the arguments is one line on standard error."""
-    given = vars(parser().parse_args(arguments))
+def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
+    """Serve; a mistake in the arguments is one line on standard error. ``program`` is what help calls the command."""
+    given = vars(parser(program).parse_args(arguments))
     backend, pairs = given.pop("backend"), given.pop("properties")
     properties = dict(pair.partition("=")[::2] for pair in pairs)
     try:

@@ -21,7 +21,7 @@ def serve(context: typer.Context) -> None:
     """
     from lancespace_server.__main__ import main
 
-    raise typer.Exit(main(_arguments(context.obj, context.args)))
+    raise typer.Exit(main(_arguments(context.obj, context.args), context.command_path))
 
 
 def _arguments(state: Any, given: list[str]) -> list[str]:

@@ -48,7 +48,8 @@ def fsck(
     if repair and mendable:
         state.confirm(f"Mend {len(mendable)} of {counted(len(found), 'finding')}?")
         planned |= {one: f"{planned[one]}: {outcome}" for one, outcome in mend(ns, mendable, older_than=age)}
-    rows = [(one.kind, one.subject, one.detail, plan) for one, plan in planned.items()]
+    unplanned = "left as it is" if repair else ""
+    rows = [(one.kind, one.subject, one.detail, plan or unplanned) for one, plan in planned.items()]
     if rows or state.output.as_json:
         state.output.table(("finding", "what", "detail", "repair"), rows, whole=True)
     left = [one for one, plan in planned.items() if not (repair and plan.endswith(f": {DONE}"))]
