@@ -69,6 +69,15 @@ class JobCanceled(Exception):  # noqa: N818 - a request, not an error
 class Work(Protocol):
     """What a running job is given: the way to tell how it is doing, and the engine's hands."""
 
+    @property
+    def mark(self) -> str:
+        """A name for what the job leaves in storage until it is done.
+
+        A repeat of a job that failed has the same and finds it; two jobs that run at once never have, even if they are
+        equal.
+        """
+        ...
+
     def report(self, fraction: float, message: str, rows: int | None = None) -> None:
         """Say how far the job is: a safe point.
 
@@ -82,6 +91,7 @@ class Work(Protocol):
         tasks: Sequence[Task],
         *,
         key: Callable[[Task], str],
+        is_there: Callable[[Result], bool] | None = None,
         concurrency: int | None = None,
     ) -> Iterator[tuple[Task, Result]]:
         """Run a function over tasks wherever the engine computes; results come as they are ready, in any order.
@@ -89,7 +99,8 @@ class Work(Protocol):
         The function may run in another process: it and the tasks must pickle, so it is a top-level one, and a task
         says how to open a table instead of holding an open one. If the job has a fingerprint, results are kept under
         their key until the job succeeds; a repeat is given them and runs only what is missing. They must be values
-        that JSON has, as a pickle in a catalog would be code of whoever can write there.
+        that JSON has, as a pickle in a catalog would be code of whoever can write there. A result that speaks of files
+        is used again only if ``is_there`` finds them: somebody may have cleaned up, or dropped the table.
 
         Between tasks it reports progress, and raises ``JobCanceled`` if the job is to stop.
         """

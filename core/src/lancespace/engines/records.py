@@ -6,14 +6,17 @@ Below the backend's place for jobs::
     <job id>/cancel             a mark: somebody asks the owner to stop
     <job id>/properties.<n>     what alter_transaction has set; the highest number counts
     checkpoints/<fingerprint>/<digest of the key>.json    the results of finished tasks
+    checkpoints/<fingerprint>/claim.<n>                   the job that they are of; the highest number counts
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import secrets
+import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -38,6 +41,7 @@ Edit = Callable[[dict[str, str]], None]
 
 _JOB_ID = re.compile(r"[0-9a-f]{32}")
 _CHECKPOINTS = "checkpoints"
+_CLAIM = "claim."
 _READS = 5
 
 
@@ -93,6 +97,21 @@ class JobRecords:
     def is_to_cancel(self, job_id: str) -> bool:
         """Whether somebody left the mark."""
         return self._files.read(f"{job_id}/cancel") is not None
+
+    def claim(self, fingerprint: str, job_id: str) -> bool:
+        """Take over what is kept for a fingerprint; False if it is of a job that still runs."""
+        folder = f"{_CHECKPOINTS}/{fingerprint}"
+        numbers = [int(name[len(_CLAIM) :]) for name in self._files.names(folder) if name.startswith(_CLAIM)]
+        latest = max(numbers, default=0)
+        holder = self._files.read(f"{folder}/{_CLAIM}{latest}") if latest else None
+        if holder is not None and not self._is_over(holder.decode()):
+            return False
+        return self._files.create(f"{folder}/{_CLAIM}{latest + 1}", job_id.encode())
+
+    def _is_over(self, job_id: str) -> bool:
+        """Whether a job has ended, or its owner has; on this machine, one need not wait to see that."""
+        record = self._record(job_id)
+        return record is None or _status(record).state.is_final or _is_gone(str(record["owner"]))
 
     def checkpoints(self, fingerprint: str) -> Mapping[str, Any]:
         """The results that are kept for a fingerprint, by key."""
@@ -165,3 +184,17 @@ def _status(record: Mapping[str, Any]) -> JobStatus:
         "send the request again, it goes on from what was finished"
     )
     return replace(status, state=JobState.FAILED, message=message)
+
+
+def _is_gone(owner: str) -> bool:
+    """Whether the owner was a process of this machine that is no more."""
+    host, _, process = owner.rpartition(":")
+    if os.name != "posix" or host != socket.gethostname() or not process.isdigit():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -48,6 +48,12 @@ class RunningJob:
         owner = f"{socket.gethostname()}:{os.getpid()}"
         self._status = JobStatus(new_job_id(), job.kind, job.about, created_at=now, updated_at=now, owner=owner)
         self._written: JobStatus | None = None
+        self._mark = job.fingerprint or self._status.job_id
+
+    @property
+    def mark(self) -> str:
+        """See :attr:`lancespace.engines.Work.mark`."""
+        return self._mark
 
     @property
     def status(self) -> JobStatus:
@@ -67,6 +73,7 @@ class RunningJob:
         try:
             self._update(state=JobState.RUNNING, started_at=time.time())
             self.report(0.0, "started")
+            self._claim()
             self._job.run(self)
             self._end(JobState.SUCCEEDED, "done", fraction=1.0)
         except JobCanceled:
@@ -88,12 +95,18 @@ class RunningJob:
         tasks: Sequence[Task],
         *,
         key: Callable[[Task], str],
+        is_there: Callable[[Result], bool] | None = None,
         concurrency: int | None = None,
     ) -> Iterator[tuple[Task, Result]]:
         """See :meth:`lancespace.engines.Work.map`."""
-        known = self._records.checkpoints(self._job.fingerprint) if self._job.fingerprint else {}
-        found = [(task, known[key(task)]) for task in tasks if key(task) in known]
-        missing = [task for task in tasks if key(task) not in known]
+        kept = self._records.checkpoints(self._mark) if self._job.fingerprint else {}
+        found, missing = [], []
+        for task in tasks:
+            result = kept.get(key(task))
+            if result is None or not (is_there is None or is_there(result)):
+                missing.append(task)
+            else:
+                found.append((task, result))
         start = self.status.fraction
         with closing(self._compute(function, missing, concurrency)) as computed:
             results = chain(found, self._kept(computed, key))
@@ -116,7 +129,7 @@ class RunningJob:
                 return
             if not status.state.is_final:
                 status = self._update(updated_at=time.time())
-            self._records.save(status, self._job.fingerprint)
+            self._records.save(status, self._mark if self._job.fingerprint else None)
             self._written = status
 
     @property
@@ -124,12 +137,18 @@ class RunningJob:
         """Whether the job is over and its record says so."""
         return self.status.state.is_final and self._written == self.status
 
+    def _claim(self) -> None:
+        """Go on from what an earlier job has left; beside an equal one that runs, begin with nothing."""
+        wanted = self._job.fingerprint
+        if wanted is not None and not self._records.claim(wanted, self.status.job_id):
+            self._mark = f"{wanted}-{self.status.job_id}"
+
     def _kept(
         self, results: Iterator[tuple[Task, Result]], key: Callable[[Task], str]
     ) -> Iterator[tuple[Task, Result]]:
         for task, result in results:
             if self._job.fingerprint:
-                self._records.keep(self._job.fingerprint, key(task), result)
+                self._records.keep(self._mark, key(task), result)
             yield task, result
 
     def _end(self, state: JobState, message: str, **changes: Any) -> None:
@@ -140,9 +159,10 @@ class RunningJob:
             self.write()
         except Exception:  # noqa: BLE001 - the store may be out of reach for a while
             _log.warning("The record of the job %s could not be written yet", job_id, exc_info=True)
-        if state is JobState.SUCCEEDED and self._job.fingerprint:
+        is_of_no_use = state is JobState.SUCCEEDED or self._mark != self._job.fingerprint
+        if self._job.fingerprint and is_of_no_use:
             try:
-                self._records.forget(self._job.fingerprint)
+                self._records.forget(self._mark)
             except Exception:  # noqa: BLE001 - as above; the checkpoints go when the record is pruned
                 _log.warning("What the job %s kept of its tasks could not be deleted", job_id, exc_info=True)
 

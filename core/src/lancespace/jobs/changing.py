@@ -19,6 +19,7 @@ from lancespace.jobs.rounds import in_rounds
 from lancespace.jobs.stages import Stage
 from lancespace.jobs.submitted import SubmittedJob, submit
 from lancespace.tables.fields import field_at
+from lancespace.tables.presence import are_there
 
 if TYPE_CHECKING:
     import lance
@@ -41,6 +42,8 @@ class _Change:
     table: TableHandle
     version: int
     fragment: int
+    files: tuple[str, ...]
+    """What it consists of: another table of the same name has fragments of the same numbers."""
     where: str | None
     stage: Stage | None = None
     updates: tuple[tuple[str, str], ...] = ()
@@ -123,8 +126,8 @@ def _run_delete(handle: TableHandle, where: str, work: Work) -> None:
 
     def attempt() -> None:
         dataset = handle.open()
-        tasks = [_Change(handle, dataset.version, one.fragment_id, where) for one in dataset.get_fragments()]
-        touched = _touched(work, delete_in_fragment, tasks, "deleting")
+        tasks = [_Change(handle, dataset.version, *_identity(one), where) for one in dataset.get_fragments()]
+        touched = _touched(work, delete_in_fragment, tasks, "deleting", _Kept(handle))
         if touched:
             gone = [number for number, result in touched.items() if result["fragment"] is None]
             operation = lance.LanceOperation.Delete(_left(touched), gone, where)
@@ -139,11 +142,11 @@ def _run_update(handle: TableHandle, updates: tuple[tuple[str, str], ...], where
 
     def attempt() -> None:
         dataset = handle.open()
-        stage = Stage(handle, fingerprint("update", dataset.version, updates, where), "append")
+        stage = Stage(handle, f"{work.mark}-{dataset.version}", "append")
         stage.prepare()
-        ids = [one.fragment_id for one in dataset.get_fragments()]
-        tasks = [_Change(handle, dataset.version, number, where, stage, updates) for number in ids]
-        touched = _touched(work, update_in_fragment, tasks, "updating")
+        found = map(_identity, dataset.get_fragments())
+        tasks = [_Change(handle, dataset.version, *one, where, stage, updates) for one in found]
+        touched = _touched(work, update_in_fragment, tasks, "updating", _Kept(handle, stage))
         if not touched:
             stage.discard()
             return
@@ -159,12 +162,30 @@ def _run_update(handle: TableHandle, updates: tuple[tuple[str, str], ...], where
     in_rounds(f"table {handle.name!r}", work, attempt)
 
 
-def _touched(work: Work, function: Any, tasks: list[_Change], doing: str) -> dict[int, dict[str, Any]]:
+@dataclass(frozen=True)
+class _Kept:
+    """Whether what an earlier attempt wrote is still there."""
+
+    table: TableHandle
+    stage: Stage | None = None
+
+    def __call__(self, result: dict[str, Any]) -> bool:
+        marks = deletions.path_of(result["fragment"])
+        place = self.table.place()
+        has_marks = marks is None or are_there(place.location, place.storage_options, [marks])
+        return has_marks and (self.stage is None or self.stage.has(result))
+
+
+def _identity(fragment: Any) -> tuple[int, tuple[str, ...]]:
+    return fragment.fragment_id, tuple(file.path for file in fragment.metadata.files)
+
+
+def _touched(work: Work, function: Any, tasks: list[_Change], doing: str, is_there: _Kept) -> dict[int, dict[str, Any]]:
     """The fragments in which something changed, and what."""
     touched: dict[int, dict[str, Any]] = {}
     rows = 0
     work.report(0.0, f"{doing} in {len(tasks)} fragments", 0)
-    for done, (task, result) in enumerate(work.map(function, tasks, key=_key), 1):
+    for done, (task, result) in enumerate(work.map(function, tasks, key=_key, is_there=is_there), 1):
         if result["rows"]:
             touched[task.fragment] = result
             rows += result["rows"]
@@ -174,7 +195,7 @@ def _touched(work: Work, function: Any, tasks: list[_Change], doing: str) -> dic
 
 def _key(task: _Change) -> str:
     """What a fragment becomes depends on the version that it is of."""
-    return f"{task.version}:{task.fragment}"
+    return fingerprint(task.version, task.fragment, task.files)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def _run(handle: TableHandle, older_than: timedelta, is_quiet: bool, work: Work)
         done = handle.open().cleanup_old_versions(
             older_than=older_than, delete_unverified=is_quiet, error_if_tagged_old_versions=False
         )
-        _remove_abandoned(handle, older_than)
+        _remove_abandoned(handle, older_than if is_quiet else max(older_than, KEPT))
     work.report(1.0, f"deleted {done.old_versions} versions, {done.bytes_removed} bytes")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from lancespace.errors import translated
 from lancespace.handles import TableHandle
 from lancespace.jobs.rounds import in_rounds
 from lancespace.jobs.submitted import SubmittedJob, submit
+from lancespace.tables.presence import are_there, data_files
 
 if TYPE_CHECKING:
     from lancespace.engines import Work
@@ -67,7 +69,13 @@ def _round(handle: TableHandle, options: dict[str, int], max_tasks: int | None, 
         planned = Compaction.plan(dataset, options).tasks[:max_tasks]
     work.report(0.0, f"compacting {sum(len(one.fragments) for one in planned)} fragments")
     tasks = [_Rewrite(handle, one.json()) for one in planned]
-    results = [RewriteResult.from_json(text) for _, text in work.map(rewrite, tasks, key=lambda task: task.plan)]
+    mapped = work.map(rewrite, tasks, key=lambda task: task.plan, is_there=lambda text: _is_there(handle, text))
+    results = [RewriteResult.from_json(text) for _, text in mapped]
     if results:
         with translated(f"compact table {handle.name!r}"):
             Compaction.commit(dataset, results)
+
+
+def _is_there(handle: TableHandle, result: str) -> bool:
+    place = handle.place()
+    return are_there(place.location, place.storage_options, data_files(json.loads(result)["new_fragments"]))

@@ -55,8 +55,7 @@ def copy_table(
     mark = fingerprint(
         "copy", source.name, str(namespace.namespace_id()), chosen, str(target.namespace_id()), copy.name
     )
-    stage = Stage(copy, mark, "create")
-    return submit(namespace, Job("copy", copy.name, lambda work: _run(source, chosen, stage, work), mark))
+    return submit(namespace, Job("copy", copy.name, lambda work: _run(source, chosen, copy, work), mark))
 
 
 def copy_fragment(task: _Piece) -> Written:
@@ -70,15 +69,15 @@ def copy_fragment(task: _Piece) -> Written:
         return task.stage.write(rows(), dataset.schema)
 
 
-def _run(source: TableHandle, version: int, stage: Stage, work: Work) -> None:
+def _run(source: TableHandle, version: int, copy: TableHandle, work: Work) -> None:
     dataset = source.open(version)
-    declare(stage.handle)
+    declare(copy)
+    stage = Stage(copy, work.mark, "create")
     stage.prepare()
-    identity = stage.identity()
     tasks = [_Piece(source, version, fragment.fragment_id, stage) for fragment in dataset.get_fragments()]
     work.report(0.0, f"copying {len(tasks)} fragments", 0)
     results, rows = [], 0
-    for _, written in work.map(copy_fragment, tasks, key=lambda task: f"{identity}:{task.fragment}"):
+    for _, written in work.map(copy_fragment, tasks, key=lambda task: str(task.fragment), is_there=stage.has):
         results.append(written)
         rows += written["rows"]
         work.report(len(results) / len(tasks), f"copying {len(tasks)} fragments", rows)

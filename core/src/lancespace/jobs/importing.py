@@ -60,7 +60,7 @@ def import_files(
     found = find([files] if isinstance(files, str) else files, format)
     handle = TableHandle.of(namespace, table)
     mark = fingerprint("import", namespace.namespace_id(), handle.id, [one.path for one in found], mode)
-    return submit(namespace, Job("import", handle.name, lambda work: _run(handle, found, mode, mark, work), mark))
+    return submit(namespace, Job("import", handle.name, lambda work: _run(handle, found, mode, work), mark))
 
 
 def import_file(task: _File) -> Written:
@@ -72,44 +72,45 @@ def import_file(task: _File) -> Written:
         return task.stage.write(_rows(task, schema), schema)
 
 
-def _run(handle: TableHandle, found: list[SourceFile], mode: str, mark: str, work: Work) -> None:
+def _run(handle: TableHandle, found: list[SourceFile], mode: str, work: Work) -> None:
     existing = handle.latest()
     with translated(f"import {found[0].path}"):
         schema = found[0].dataset().schema if existing is None or mode == "overwrite" else existing.schema
     if existing is None:
         declare(handle)
-    stage = _stage(handle, mark, mode, existing)
+    stage = _stage(handle, f"{work.mark}-{_shape(existing, schema)}", mode if existing is not None else "create")
     packed = schema.serialize().to_pybytes()
     tasks = [_File(one, packed, stage) for one in found]
     work.report(0.0, f"importing {len(tasks)} files", 0)
     results, rows = [], 0
-    for _, written in work.map(import_file, tasks, key=_Key(stage.identity())):
+    for _, written in work.map(import_file, tasks, key=_key, is_there=stage.has):
         results.append(written)
         rows += written["rows"]
         work.report(len(results) / len(tasks), f"importing {len(tasks)} files", rows)
     fragments = stage.publish(results)
     with translated(f"import into table {handle.name!r}"):
-        stage.commit(schema, fragments, None if existing is None else existing.version)
+        if not stage.is_committed(fragments):
+            stage.commit(schema, fragments, None if existing is None else existing.version)
     stage.discard(fragments)
 
 
-def _stage(handle: TableHandle, mark: str, mode: str, existing: lance.LanceDataset | None) -> Stage:
-    """Where the files go. A repeat finds those of an earlier attempt if the table's columns are still the same."""
-    columns = [] if existing is None else [field.id() for field in existing.lance_schema.fields()]
-    schema = "" if existing is None else str(existing.schema)
-    stage = Stage(handle, fingerprint(mark, columns, schema), "create" if existing is None else mode)
+def _stage(handle: TableHandle, name: str, mode: str) -> Stage:
+    stage = Stage(handle, name, mode)
     stage.prepare()
     return stage
 
 
-@dataclass(frozen=True)
-class _Key:
-    """What a task is kept by: a file that was changed since a failed import is imported anew."""
+def _shape(existing: lance.LanceDataset | None, schema: pa.Schema) -> str:
+    """A digest of the columns: files of an earlier attempt are of use as long as the table has the same."""
+    from lance.schema import LanceSchema
 
-    stage: str
+    columns = LanceSchema.from_pyarrow(schema) if existing is None else existing.lance_schema
+    return fingerprint([field.id() for field in columns.fields()], str(schema.remove_metadata()))
 
-    def __call__(self, task: _File) -> str:
-        return fingerprint(self.stage, task.source.path, task.source.size)
+
+def _key(task: _File) -> str:
+    """A file that was changed since a failed import is imported anew."""
+    return fingerprint(task.source.path, task.source.size)
 
 
 def _rows(task: _File, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

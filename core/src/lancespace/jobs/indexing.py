@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from lancespace.jobs import models, segments
 from lancespace.jobs.rounds import in_rounds
 from lancespace.jobs.submitted import SubmittedJob, submit
 from lancespace.tables.indextypes import SCALAR_TYPES, VECTOR_TYPES, settled
+from lancespace.tables.presence import are_there
 
 if TYPE_CHECKING:
     import lance
@@ -40,6 +42,8 @@ class _Segment:
     name: str
     fragments: tuple[int, ...] | None
     options: Mapping[str, Any] = field(repr=False)
+    files: str = ""
+    """A digest of what the table consists of: another one of the same name has versions of the same numbers."""
 
 
 def build_index(
@@ -99,20 +103,28 @@ def _run(plan: _Segment, segment_rows: int, work: Work) -> None:
 
 def _round(plan: _Segment, segment_rows: int, work: Work) -> None:
     dataset = plan.table.open()
-    plan = replace(plan, version=dataset.version)
+    files = [file.path for fragment in dataset.get_fragments() for file in fragment.metadata.files]
+    plan = replace(plan, version=dataset.version, files=fingerprint(files))
     if plan.kind in VECTOR_TYPES:
         work.report(0.0, f"training the index {plan.name!r}")
         plan = replace(plan, options=next(work.map(train_models, [plan], key=_key))[1])
     tasks = [replace(plan, fragments=fragments) for fragments in _groups(dataset, plan.kind, segment_rows)]
     work.report(0.0, f"building {len(tasks)} segments of the index {plan.name!r}")
-    built = [result for _, result in work.map(build_segment, tasks, key=_key)]
+    is_there = functools.partial(_is_there, plan.table)
+    built = [result for _, result in work.map(build_segment, tasks, key=_key, is_there=is_there)]
     with translated(f"commit the index {plan.name!r} of table {plan.table.name!r}"):
         dataset.commit_existing_index_segments(plan.name, plan.column, [segments.from_json(one) for one in built])
 
 
 def _key(task: _Segment) -> str:
     """Segments with other models, or of fragments that were changed meanwhile, do not go together."""
-    return fingerprint(task.version, task.fragments, dict(task.options))
+    return fingerprint(task.version, task.files, task.fragments, dict(task.options))
+
+
+def _is_there(table: TableHandle, segment: dict[str, Any]) -> bool:
+    place = table.place()
+    files = [f"_indices/{segment['uuid']}/{path}" for path, _ in segment["files"] or []]
+    return bool(files) and are_there(place.location, place.storage_options, files)
 
 
 def _groups(dataset: lance.LanceDataset, kind: str, segment_rows: int) -> Iterator[tuple[int, ...] | None]:

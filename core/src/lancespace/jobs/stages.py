@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import posixpath
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
 FOLDER = "_lancespace_jobs"
 """The folder of a table in which jobs keep what is not part of it; nothing of Lance's has that name."""
 
-_MARK = "started"
-"""The file in a job's folder that tells this folder from an earlier one of the same job."""
-
 Written = dict[str, Any]
 """What a task wrote: ``fragments``, as JSON values, and the number of ``rows``."""
 
@@ -54,22 +50,24 @@ class Stage:
         """
         place = self.handle.place()
         storage = self.handle.storage(place)
-        if _is_local(place) and self.mode != "create" and not storage.exists(storage.path(self._folder(place))):
+        cloned = storage.path(f"{self._folder(place)}/_versions")
+        if _is_local(place) and self.mode != "create" and not storage.exists(cloned):
             dataset = self.handle.open()
             dataset.shallow_clone(self._folder(place), dataset.version)
 
-    def identity(self) -> str:
-        """On the driver, after :meth:`prepare`: what tells this very folder, for the keys of a job that can go on.
-
-        If somebody drops the table, the folder goes with it. A repeat finds another one, and with it other keys;
-        otherwise it would take tasks for done whose files are gone.
-        """
+    def has(self, written: Written) -> bool:
+        """Whether the files that a task wrote are still there; they go with the table, or with a clean-up."""
         place = self.handle.place()
         storage = self.handle.storage(place)
-        mark = storage.path(f"{self._folder(place)}/{_MARK}")
-        with suppress(FileExistsError):
-            storage.put_if_absent(mark, uuid.uuid4().hex.encode())
-        return str(storage.filesystem.cat_file(mark).decode())
+        folders = [place.location, self._folder(place)] if _is_local(place) else [place.location]
+        names = [file["path"] for fragment in written["fragments"] for file in fragment["files"]]
+        return all(any(storage.exists(storage.path(f"{at}/data/{name}")) for at in folders) for name in names)
+
+    def is_committed(self, fragments: Sequence[FragmentMetadata]) -> bool:
+        """Whether an earlier attempt got as far as the commit, and died before it could say so."""
+        latest = self.handle.latest()
+        ours = frozenset(_files(fragments))
+        return latest is not None and not ours.isdisjoint(_files(one.metadata for one in latest.get_fragments()))
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, **settings: Any) -> Written:
         """In a task: write rows as data files, which nobody sees yet."""
@@ -167,7 +165,7 @@ class Stage:
 
     def _remove_listed(self, storage: Storage, place: TableRef, kept: frozenset[str]) -> None:
         listed = storage.filesystem.find(storage.path(self._folder(place)))
-        _remove_data(storage, place, {posixpath.basename(str(entry)) for entry in listed} - kept - {_MARK})
+        _remove_data(storage, place, {posixpath.basename(str(entry)) for entry in listed} - kept)
 
 
 def _remove_data(storage: Storage, place: TableRef, names: Iterable[str]) -> None:

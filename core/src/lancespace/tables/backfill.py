@@ -19,6 +19,7 @@ from lance_namespace import ConcurrentModificationError, InvalidInputError
 from lancespace.engines import fingerprint
 from lancespace.errors import translated
 from lancespace.tables.columnfiles import field_ids, offsets_of, write_values
+from lancespace.tables.presence import are_there, data_files
 from lancespace.tables.recipes import Recipe, Scan, recipe_for
 
 if TYPE_CHECKING:
@@ -154,12 +155,26 @@ class Backfill:
         message = f"filling {', '.join(self._plan.recipe.columns)} in {len(tasks)} fragments"
         work.report(0.0, message, 0)
         seen = 0
-        mapped = work.map(fill_fragment, tasks, key=lambda task: task.base, concurrency=self._plan.concurrency)
+        mapped = work.map(
+            fill_fragment,
+            tasks,
+            key=lambda task: task.base,
+            is_there=self._is_there,
+            concurrency=self._plan.concurrency,
+        )
         for task, result in mapped:
             seen += task.rows
             self._rows += result["rows"]
             work.report(seen / total, message, self._rows)
             yield task, result
+
+    def _is_there(self, result: dict[str, Any]) -> bool:
+        """Whether the files of a fragment that an earlier run filled are still there."""
+        if not result["rows"]:
+            return True
+        plan = self._plan
+        location = plan.table.location if plan.branch is None else plan.table.open(branch=plan.branch).uri
+        return are_there(location, plan.table.storage_options, data_files([result["fragment"]]))
 
     def _commit(
         self, dataset: lance.LanceDataset, group: Sequence[tuple[FragmentTask, dict[str, Any]]]

@@ -13,6 +13,7 @@ from lance_namespace import ConcurrentModificationError
 from lancespace import identifiers
 from lancespace.engines import fingerprint
 from lancespace.errors import translated
+from lancespace.tables.presence import are_there, data_files
 from lancespace.views.commits import commit
 from lancespace.views.state import State, file_of, read_state
 from lancespace.views.tasks import Target, Task, compute
@@ -102,9 +103,14 @@ class Refresh:
         owners = {task.key: unit.key for unit in missing.values() for task in unit.tasks}
         made: dict[str, list[Any]] = {key: [] for key in missing}
         tasks = [task for unit in missing.values() for task in unit.tasks]
-        for task, result in work.map(compute, tasks, key=_key, concurrency=self.options.concurrency):
+        mapped = work.map(compute, tasks, key=_key, is_there=self._is_there, concurrency=self.options.concurrency)
+        for task, result in mapped:
             made[owners[task.key]] += [FragmentMetadata.from_json(json.dumps(each)) for each in result["fragments"]]
         self._made.update(made)
+
+    def _is_there(self, result: dict[str, Any]) -> bool:
+        """Whether the files that an earlier run wrote are still there."""
+        return are_there(self.ref.location, self.ref.storage_options, data_files(result["fragments"]))
 
     def _chosen(self, work: Work, units: Sequence[Unit], present: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
         """The fragments that the view is to have, by unit; with a limit, those of its first rows."""
