@@ -44,7 +44,7 @@ def backfill(ns: Namespace) -> SubmittedJob:
     return SubmittedJob(ns, str(ns.alter_table_backfill_columns(TABLE, column="twice").job_id))
 
 
-AFTER = {
+AFTER: dict[Start, list[int]] = {
     delete: list(range(15, 40)),
     update: [*range(15, 40), *range(1000, 1015)],
     compact: list(range(40)),
