@@ -52,7 +52,7 @@ def run() -> Iterator[Result]:
         with _ours(roots["ours"], WORKERS) as ours, _rust(roots["rust"]) as rust:
             yield from _rates(ours.port, rust.port)
             yield _large_create({"ours": ours.port, "rust": rust.port})
-    for megabytes in (STREAM_MB // 4, STREAM_MB):
+    for megabytes in (max(1, STREAM_MB // 4), STREAM_MB):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             yield from _streams(folder, megabytes)
 

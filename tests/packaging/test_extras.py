@@ -168,6 +168,7 @@ def test_the_first_page_works_as_installed(bare: Environment, tmp_path: Path):
     assert bare.run("-c", page.code, cwd=tmp_path) == page.output
 
 
+@pytest.mark.filterwarnings("ignore:lance is not fork-safe")  # What is forked becomes a shell at once.
 def test_the_tour_is_what_a_new_user_sees_and_what_is_recorded(installed: Callable[[str], Environment]):
     """`python -m tools.newcomer` does the same with pip, and says how long it takes."""
     (required,) = [step.command.split('"')[1] for step in record.steps() if step.command.startswith("pip install")]

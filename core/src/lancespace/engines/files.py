@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from lancespace.storage import Storage
 
 _TRIES = 10
+_PAUSE = 0.01
 _CHANGED = {errno.ENOTEMPTY, errno.EBUSY}
 """What a file system says if there is something new in a folder that is being deleted."""
 
@@ -139,6 +141,7 @@ class StoredFiles:
             except OSError as error:
                 if error.errno not in _CHANGED or not left:
                     raise
+                time.sleep((_TRIES - left) * _PAUSE)
                 continue
             return
 

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 import lance
 import pyarrow as pa
 from lance.fragment import write_fragments
+from lance_namespace import TableNotFoundError
 
+from lancespace.errors import translate
 from lancespace.storage.conditions import require_conditions
 from lancespace_dir.manifest import datafiles, plans, segments
 from lancespace_dir.manifest.fragments import deletion_file, new_fragment
@@ -137,7 +139,12 @@ class ManifestWriter:
         """The commit failed, or only its answer was lost: the versions since then tell which."""
         if not self._is_there():
             raise error
-        latest = lance.dataset(self._uri, storage_options=self._storage.options)
+        try:
+            latest = lance.dataset(self._uri, storage_options=self._storage.options)
+        except (ValueError, OSError) as failure:
+            if isinstance(translate(failure, about="open the catalog's manifest"), TableNotFoundError):
+                raise Conflict from error  # Somebody is about to make its first version.
+            raise
         for version in range(made.version + 1, latest.version + 1):
             done = latest.read_transaction(version)
             if done is not None and done.uuid == transaction.uuid:
