@@ -12,7 +12,7 @@ from pyspark.sql.datasource import InputPartition
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PARTITION_BYTES = 256 << 20
+PARTITION_BYTES = 512 << 20
 """How much a task reads by default, about: each costs Spark a tenth of a second, and is what is lost with a worker."""
 
 _TEXT_BYTES = 64

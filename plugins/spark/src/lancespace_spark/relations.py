@@ -50,14 +50,16 @@ class Bound:
         Columns that the text names are there when it is analysed, even if they are not needed afterwards. A few rows
         that an index finds are part of the plan, so that it needs no task for them.
         """
-        condition = need.filter if need.filter and is_understood(self.dataset, need.filter) else None
         schema = self._needed(need, names) if self.mention.is_selected else self.dataset.schema
-        if condition is not None:
-            wire = wire_schema(spark_schema(schema))
-            found = lookups.look_up(self.dataset, condition, wire)
-            if found is not None:
-                return spark.createDataFrame(found, spark_schema(schema))
-        return self._scan(spark, schema, condition)
+        if not need.filter:
+            return self._scan(spark, schema, None)
+        try:
+            found = lookups.look_up(self.dataset, need.filter, wire_schema(spark_schema(schema)))
+        except (ValueError, OSError):  # Lance does not understand the filter: a negative number of an unsigned column.
+            return self._scan(spark, schema, None)
+        if found is None:
+            return self._scan(spark, schema, need.filter)
+        return spark.createDataFrame(found, spark_schema(schema))
 
     def _needed(self, need: plans.Need, names: set[str]) -> pa.Schema:
         stored = self.dataset.schema
@@ -74,15 +76,6 @@ class Bound:
         }
         reader = spark.read.format(NAME).schema(spark_schema(schema)).options(**options, **self.handle.properties)
         return (reader if condition is None else reader.option("filter", condition)).load()
-
-
-def is_understood(dataset: lance.LanceDataset, condition: str) -> bool:
-    """Whether Lance can evaluate a condition; on an unsigned column, for example, it refuses negative numbers."""
-    try:
-        dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan()
-    except (ValueError, OSError):
-        return False
-    return True
 
 
 def _narrowest(schema: pa.Schema) -> pa.Field:
