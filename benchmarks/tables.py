@@ -33,7 +33,7 @@ from lancespace import connect
 
 ROWS = int(os.environ.get("LANCESPACE_BENCH_ROWS", "1000000"))
 INSERT_MB = int(os.environ.get("LANCESPACE_BENCH_INSERT_MB", "500"))
-ROUNDS = 15
+ROUNDS = 41
 WARMUPS = 3
 INSERTED = 10_000
 MERGED = 1_000
@@ -119,7 +119,7 @@ def _half_known(number: int) -> list[int]:
 
 
 def _compare(case: Case, namespaces: Mapping[str, LanceNamespace]) -> Result:
-    """The median times of a call, where the two take turns at who is first."""
+    """The median times of a call, where the two take turns at who is first, and the median ratio of neighbours."""
     times: dict[str, list[float]] = {who: [] for who in namespaces}
     for number in range(WARMUPS + ROUNDS):
         answers = {}
@@ -130,8 +130,13 @@ def _compare(case: Case, namespaces: Mapping[str, LanceNamespace]) -> Result:
             answers[who] = case.answer(response)
         if answers["ours"] != answers["rust"]:
             raise RuntimeError(f"{case.name}: the answers differ, so the times say nothing: {answers}")
-    ours, rust = (statistics.median(times[who][WARMUPS:]) * 1e3 for who in ("ours", "rust"))
-    return Result(case.name, {"ours_ms": ours, "rust_ms": rust, "ratio": rust / ours}, GOAL)
+    ours, rust = (times[who][WARMUPS:] for who in ("ours", "rust"))
+    numbers = {
+        "ours_ms": statistics.median(ours) * 1e3,
+        "rust_ms": statistics.median(rust) * 1e3,
+        "ratio": statistics.median(theirs / mine for mine, theirs in zip(ours, rust, strict=True)),
+    }
+    return Result(case.name, numbers, GOAL)
 
 
 def _memory(folder: str) -> Iterator[Result]:
