@@ -46,6 +46,16 @@ def large(ns: Namespace) -> Path:
     return Path(str(ns.describe_table("sales.large").location))
 
 
+def interrupt(shell: pexpect.spawn) -> None:
+    """Press Ctrl-C while a job shows how far it is; it stops by itself."""
+    shell.expect(re.compile(r"\d+ rows, [\d,]+ rows/s"))
+    shell.send(CTRL_C)
+    shell.expect("Stopping at the next safe point")
+    shell.expect(pexpect.EOF)
+    shell.close()
+    assert shell.exitstatus == 130
+
+
 @pytest.mark.usefixtures("many")
 @pytest.mark.parametrize("exists", [False, True])
 def test_an_import_that_is_interrupted_leaves_the_table_as_it_was(folder: Path, ns: Namespace, exists: bool):
@@ -54,13 +64,8 @@ def test_an_import_that_is_interrupted_leaves_the_table_as_it_was(folder: Path, 
         ns.create_table(name, orders(0, 3))
     shell = spawn("import", name, "many", folder=folder, LANCESPACE_ROOT=str(folder / "lake"))
 
-    shell.expect(re.compile(r"\d+ rows, [\d,]+ rows/s"))
-    shell.send(CTRL_C)
-    shell.expect("Stopping at the next safe point")
-    shell.expect(pexpect.EOF)
-    shell.close()
+    interrupt(shell)
 
-    assert shell.exitstatus == 130
     assert ns.table(name).exists() is exists
     if exists:
         assert ns.table(name).count() == 3
@@ -130,13 +135,8 @@ def test_a_copy_that_is_interrupted_leaves_the_name_declared_for_a_repeat(folder
     lance.write_dataset(orders(0, FRAGMENTS), folder / "lake" / "pieces.lance", max_rows_per_file=1)
     shell = spawn("job", "copy", "pieces", "sales.copy", folder=folder, LANCESPACE_ROOT=str(folder / "lake"))
 
-    shell.expect(re.compile(r"\d+ rows, [\d,]+ rows/s"))
-    shell.send(CTRL_C)
-    shell.expect("Stopping at the next safe point")
-    shell.expect(pexpect.EOF)
-    shell.close()
+    interrupt(shell)
 
-    assert shell.exitstatus == 130
     assert ns.describe_table("sales.copy", check_declared=True).is_only_declared
     assert ns.table("pieces").count() == FRAGMENTS
     assert "Traceback" not in shell.before

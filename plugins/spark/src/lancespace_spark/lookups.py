@@ -36,11 +36,7 @@ def search(options: SourceOptions, wire: pa.Schema) -> RowsPartition:
 
 
 def look_up(dataset: lance.LanceDataset, filter_text: str, wire: pa.Schema) -> pa.Table | None:
-    """The rows for which a filter holds, if an index finds them and they are few; None otherwise.
-
-    Raises:
-        ValueError: If Lance cannot evaluate the filter; or OSError, as it comes.
-    """
+    """The rows for which a filter holds, if an index finds them and they are few; None otherwise."""
     import pyarrow as pa
 
     scanner = dataset.scanner(columns=wire.names, filter=filter_text, limit=MOST_ROWS + 1)

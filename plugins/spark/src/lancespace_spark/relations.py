@@ -51,12 +51,9 @@ class Bound:
         that an index finds are part of the plan, so that it needs no task for them.
         """
         schema = self._needed(need, names) if self.mention.is_selected else self.dataset.schema
-        if not need.filter:
+        if not need.filter or not _is_understood(self.dataset, need.filter):
             return self._scan(spark, schema, None)
-        try:
-            found = lookups.look_up(self.dataset, need.filter, wire_schema(spark_schema(schema)))
-        except (ValueError, OSError):  # Lance does not understand the filter: a negative number of an unsigned column.
-            return self._scan(spark, schema, None)
+        found = lookups.look_up(self.dataset, need.filter, wire_schema(spark_schema(schema)))
         if found is None:
             return self._scan(spark, schema, need.filter)
         return spark.createDataFrame(found, spark_schema(schema))
@@ -76,6 +73,15 @@ class Bound:
         }
         reader = spark.read.format(NAME).schema(spark_schema(schema)).options(**options, **self.handle.properties)
         return (reader if condition is None else reader.option("filter", condition)).load()
+
+
+def _is_understood(dataset: lance.LanceDataset, condition: str) -> bool:
+    """Whether Lance can evaluate a condition; on an unsigned column, for example, it refuses negative numbers."""
+    try:
+        dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan()
+    except (ValueError, OSError):
+        return False
+    return True
 
 
 def _narrowest(schema: pa.Schema) -> pa.Field:

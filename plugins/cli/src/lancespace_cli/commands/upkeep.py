@@ -31,8 +31,12 @@ def compact(
     from lancespace import jobs
 
     state = state_of(context)
-    submit = lambda: jobs.compact(state.namespace, name, target_rows_per_fragment=target_rows)  # noqa: E731
-    run_job(state, f"compact {name}", submit, no_wait=no_wait)
+    run_job(
+        state,
+        f"compact {name}",
+        lambda: jobs.compact(state.namespace, name, target_rows_per_fragment=target_rows),
+        no_wait=no_wait,
+    )
 
 
 def clean_up(
@@ -55,8 +59,9 @@ def clean_up(
         goes = old_versions(state.namespace, name, age)
         return state.output.done(f"Would delete {counted(len(goes), 'version')} of {name}.", would_delete=goes)
     state.confirm(f"Delete versions of {name} that are older than {older_than}?")
-    submit = lambda: jobs.clean_up(state.namespace, name, older_than=age)  # noqa: E731
-    return run_job(state, f"clean up {name}", submit, no_wait=no_wait)
+    return run_job(
+        state, f"clean up {name}", lambda: jobs.clean_up(state.namespace, name, older_than=age), no_wait=no_wait
+    )
 
 
 def maintain(
@@ -83,5 +88,6 @@ def maintain(
             f"Would compact {counted(len(goes), 'table')}, and delete {deleted}.", would_delete=goes
         )
     state.confirm(f"Compact all tables in {where}, and delete their versions that are older than {older_than}?")
-    submit = lambda: jobs.maintain(state.namespace, names, older_than=age)  # noqa: E731
-    return run_job(state, f"maintain {where}", submit, no_wait=no_wait)
+    return run_job(
+        state, f"maintain {where}", lambda: jobs.maintain(state.namespace, names, older_than=age), no_wait=no_wait
+    )
