@@ -33,12 +33,12 @@ def ns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
 
 def scans(frame: DataFrame) -> list[tuple[set[str], str | None]]:
     """The columns and the filter of each scan of a plan, in no order."""
-    from lancespace_spark.plans import _list
+    from lancespace_spark.catalyst import items
 
     plan = frame._jdf.queryExecution().optimizedPlan()
-    leaves = [leaf for root in (plan, *_list(plan.subqueriesAll())) for leaf in _list(root.collectLeaves())]
+    leaves = [leaf for root in (plan, *items(plan.subqueriesAll())) for leaf in items(root.collectLeaves())]
     return [
-        ({str(one.name()) for one in _list(leaf.output())}, leaf.relation().options().get("filter"))
+        ({str(one.name()) for one in items(leaf.output())}, leaf.relation().options().get("filter"))
         for leaf in leaves
         if leaf.getClass().getSimpleName() == "DataSourceV2ScanRelation"
     ]
@@ -52,9 +52,9 @@ def test_only_the_columns_and_rows_that_are_needed_are_read(spark: SparkSession,
     frame = sql(spark, ns, "SELECT sum(price) FROM sales.orders WHERE id >= 90 AND customer = 3")
     assert scans(frame) == [({"id", "customer", "price"}, "((`id` >= 90) AND (`customer` = 3))")]
     assert answer(frame) == [(94 * 1.5,)]
-    counted = sql(spark, ns, "SELECT count(*) FROM sales.orders")
-    assert [len(columns) for columns, _ in scans(counted)] == [1]
-    assert answer(counted) == [(100,)]
+    counted = sql(spark, ns, "SELECT count(*) FROM sales.orders WHERE price > 3")
+    assert scans(counted) == [({"price"}, "((`price` IS NOT NULL))")]
+    assert answer(counted) == [(97,)]
 
 
 def test_joins_read_what_each_side_needs(spark: SparkSession, ns: Namespace) -> None:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
 
-from lancespace import Namespace, connect
-from lancespace_server import allocator
+from lancespace import Namespace, allocator, connect
 from lancespace_server.settings import API_KEYS_VARIABLE, ServerSettings
 
 if TYPE_CHECKING:

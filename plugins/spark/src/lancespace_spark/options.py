@@ -10,6 +10,7 @@ from lance_namespace import InvalidInputError
 
 from lancespace import identifiers
 from lancespace.handles import TableHandle
+from lancespace_spark import aggregates
 
 
 def _names(text: str) -> list[str]:
@@ -40,6 +41,7 @@ OWN: dict[str, Callable[[str], Any]] = {
     "partition_rows": int,
     "partitions": int,
     "batch_size": int,
+    "aggregates": aggregates.read,  # Given by lancespace_spark.sql.
     # How to write.
     "max_rows_per_file": int,
     "max_bytes_per_file": int,

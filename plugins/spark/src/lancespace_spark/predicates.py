@@ -7,9 +7,13 @@ Spark takes 0.0 and -0.0 for equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date, timedelta
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lancespace_spark.catalyst import Node
 
 COMPARISONS = {
     "EqualTo": "=",
@@ -23,20 +27,37 @@ INTEGERS = frozenset({"byte", "short", "integer", "long"})
 REFUSING_NULL = frozenset({*COMPARISONS, *STRING_TESTS, "In"})
 """Conditions that never hold for a null, so that Spark's own test for one beside them says nothing new."""
 COMPARABLE = INTEGERS | {"string", "boolean", "date"}
-EPOCH = date(1970, 1, 1)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+"""Years that Lance reads: Spark also has those before 1 and after 9999."""
 
 
 class _UntranslatableError(Exception):
     """An expression that has no certain equal in Lance."""
 
 
-def to_lance(condition: Any) -> str | None:
-    """A Catalyst condition as Lance's SQL, without those of its conjuncts that have no certain equal there."""
+@dataclass(frozen=True)
+class Condition:
+    """A condition in Lance's SQL."""
+
+    text: str | None
+    """None if nothing of it has a certain equal there."""
+    is_whole: bool
+    """Whether it says all that Spark's does, so that Spark need not look at the rows again."""
+
+
+def to_lance(condition: Node) -> Condition:
+    """A Catalyst condition, without those of its conjuncts that have no certain equal in Lance."""
     conjuncts = _conjuncts(condition)
-    present = {name for one in conjuncts if _kind(one) in REFUSING_NULL for name in _tested(one)}
-    needed = (one for one in conjuncts if _kind(one) != "IsNotNull" or not _tested(one) <= present)
-    found = [text for text in map(_attempt, needed) if text is not None]
-    return " AND ".join(found) or None
+    present = {name for one in conjuncts if one.kind in REFUSING_NULL for name in _tested(one)}
+    needed = [one for one in conjuncts if one.kind != "IsNotNull" or not _tested(one) <= present]
+    found = [_attempt(one) for one in needed]
+    return Condition(" AND ".join(text for text in found if text) or None, is_whole=None not in found)
+
+
+def is_of(expression: Node, types: frozenset[str]) -> bool:
+    """Whether a column or a literal is of one of these types, by Spark's names."""
+    kind = expression.fields.get("dataType")
+    return isinstance(kind, str) and kind in types
 
 
 def quoted(name: str) -> str:
@@ -44,28 +65,28 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _conjuncts(expression: Any) -> list[Any]:
-    if _kind(expression) != "And":
+def _conjuncts(expression: Node) -> list[Node]:
+    if expression.kind != "And":
         return [expression]
-    return [conjunct for child in _children(expression) for conjunct in _conjuncts(child)]
+    return [conjunct for child in expression.children for conjunct in _conjuncts(child)]
 
 
-def _tested(expression: Any) -> set[str]:
+def _tested(expression: Node) -> set[str]:
     """The columns that a condition is directly about, if it can be translated."""
     if _attempt(expression) is None:
         return set()
-    return {str(child.name()) for child in _children(expression) if _kind(child) == "AttributeReference"}
+    return {str(child.fields["name"]) for child in expression.children if child.kind == "AttributeReference"}
 
 
-def _attempt(expression: Any) -> str | None:
+def _attempt(expression: Node) -> str | None:
     try:
         return _translated(expression)
     except _UntranslatableError:
         return None
 
 
-def _translated(expression: Any) -> str:
-    kind, children = _kind(expression), _children(expression)
+def _translated(expression: Node) -> str:
+    kind, children = expression.kind, expression.children
     if kind in COMPARISONS:
         return f"({_comparable(children[0])} {COMPARISONS[kind]} {_comparable(children[1])})"
     if kind in STRING_TESTS:
@@ -75,7 +96,7 @@ def _translated(expression: Any) -> str:
     return OTHERS[kind](children)
 
 
-OTHERS: dict[str, Callable[[list[Any]], str]] = {
+OTHERS: dict[str, Callable[[Sequence[Node]], str]] = {
     "And": lambda children: f"({_translated(children[0])} AND {_translated(children[1])})",
     "Or": lambda children: f"({_translated(children[0])} OR {_translated(children[1])})",
     "Not": lambda children: f"(NOT {_translated(children[0])})",
@@ -86,42 +107,27 @@ OTHERS: dict[str, Callable[[list[Any]], str]] = {
 """Expressions that are neither comparisons nor tests of strings, by Catalyst's names."""
 
 
-def _comparable(expression: Any) -> str:
-    if _type(expression) not in COMPARABLE:
+def _comparable(expression: Node) -> str:
+    if not is_of(expression, COMPARABLE):
         raise _UntranslatableError
-    return _literal(expression) if _kind(expression) == "Literal" else _column(expression)
+    return _literal(expression) if expression.kind == "Literal" else _column(expression)
 
 
-def _column(expression: Any) -> str:
-    if _kind(expression) != "AttributeReference":
+def _column(expression: Node) -> str:
+    if expression.kind != "AttributeReference":
         raise _UntranslatableError
-    return quoted(str(expression.name()))
+    return quoted(str(expression.fields["name"]))
 
 
-def _literal(expression: Any) -> str:
-    if _kind(expression) != "Literal" or expression.value() is None:
+def _literal(expression: Node) -> str:
+    if expression.kind != "Literal" or expression.fields["value"] is None:
         raise _UntranslatableError
-    kind, value = _type(expression), expression.value()
-    if kind in INTEGERS:
-        return str(int(value))
+    kind, value = expression.fields["dataType"], str(expression.fields["value"])
+    if kind in INTEGERS or kind == "boolean":
+        return value
     if kind == "string":
-        text = str(value.toString()).replace("'", "''")
+        text = value.replace("'", "''")
         return f"'{text}'"
-    if kind == "boolean":
-        return str(bool(value)).lower()
-    if kind == "date":
-        return f"date '{(EPOCH + timedelta(days=int(value))).isoformat()}'"
+    if kind == "date" and _DATE.fullmatch(value):
+        return f"date '{value}'"
     raise _UntranslatableError
-
-
-def _kind(expression: Any) -> str:
-    return str(expression.getClass().getSimpleName())
-
-
-def _type(expression: Any) -> str:
-    return str(expression.dataType().typeName())
-
-
-def _children(expression: Any) -> list[Any]:
-    children = expression.children()
-    return [children.apply(index) for index in range(children.size())]

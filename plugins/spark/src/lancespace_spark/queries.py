@@ -6,9 +6,8 @@ optimized plan what it needs of each table, and then with relations that have ju
 
 from __future__ import annotations
 
-import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -18,8 +17,8 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from lancespace import identifiers
 from lancespace.handles import TableHandle
-from lancespace_spark import plans
-from lancespace_spark.relations import MARKER, Bound
+from lancespace_spark import aggregates, needs, statements
+from lancespace_spark.relations import Bound
 from lancespace_spark.source import NAME
 
 if TYPE_CHECKING:
@@ -42,17 +41,22 @@ def sql(spark: SparkSession, namespace: Namespace, statement: str) -> DataFrame:
             "lancespace_spark.sql looks into Spark's plans, which Spark Connect does not show: "
             "use lancespace_spark.attach and spark.sql there"
         )
-    parsed = plans.parse(spark, statement)
+    parsed = statements.parse(spark, statement)
     bound = list(_bind(spark, namespace, parsed.mentions))
     text = _rewritten(statement, bound)
-    needed = _needs(spark, text, bound)
-    names = {word.lower() for word in parsed.words}
-    frames = [one.reduced(spark, needed.get(one.number, plans.Need()), names) for one in bound]
-    try:
-        with _views(spark, frames, bound):
+    with _views(spark, bound) as show:
+        show([one.blank(spark) for one in bound])
+        planned = spark.sql(text)
+        scans = needs.scans_of(planned)
+        aggregated = _aggregated(spark, planned, scans, bound)
+        if aggregated is not None:
+            return aggregated
+        needed, names = needs.by_mention(scans), {word.lower() for word in parsed.words}
+        show([one.reduced(spark, needed.get(one.number, needs.Need()), names) for one in bound])
+        try:
             return spark.sql(text)
-    except AnalysisException:  # A name that only the whole table has, in a place where no column is expected.
-        with _views(spark, [one.whole(spark) for one in bound], bound):
+        except AnalysisException:  # A name that only the whole table has, in a place where no column is expected.
+            show([one.whole(spark) for one in bound])
             return spark.sql(text)
 
 
@@ -70,13 +74,19 @@ def attach(spark: SparkSession, namespace: Namespace, parent: str = "") -> list[
     return attached
 
 
-def _needs(spark: SparkSession, text: str, bound: Sequence[Bound]) -> dict[int, plans.Need]:
-    """What the statement needs of each table, by the number of the mention."""
-    with tempfile.TemporaryDirectory() as folder, _views(spark, [one.blank(spark, folder) for one in bound], bound):
-        return plans.needs(spark.sql(text), MARKER)
+def _aggregated(
+    spark: SparkSession, planned: DataFrame, scans: list[needs.Scan], bound: Sequence[Bound]
+) -> DataFrame | None:
+    """The answer to a statement that only counts, sums and compares; None for all others."""
+    wanted = aggregates.of_statement(planned, scans)
+    if wanted is None:
+        return None
+    (scan,) = scans
+    table = next(one for one in bound if one.number == scan.number)
+    return table.aggregated(spark, wanted, scan.condition.text if scan.condition else None)
 
 
-def _bind(spark: SparkSession, namespace: Namespace, found: Sequence[plans.Mention]) -> Iterator[Bound]:
+def _bind(spark: SparkSession, namespace: Namespace, found: Sequence[statements.Mention]) -> Iterator[Bound]:
     backend, properties = namespace.recipe()
     prefix = f"lancespace_{uuid.uuid4().hex}"
     opened: dict[tuple[str, ...], lance.LanceDataset] = {}
@@ -98,7 +108,7 @@ def _open(namespace: Namespace, handle: TableHandle) -> lance.LanceDataset:
         raise TableNotFoundError(f"Neither the namespace nor Spark has a table {handle.name!r}.{hint}") from error
 
 
-def _is_sparks(spark: SparkSession, mention: plans.Mention) -> bool:
+def _is_sparks(spark: SparkSession, mention: statements.Mention) -> bool:
     try:
         return spark.catalog.tableExists(".".join(f"`{name}`" for name in mention.names))
     except PySparkException:  # The first of three names must be a catalog of Spark's; it is asked only if so.
@@ -116,12 +126,15 @@ def _rewritten(statement: str, bound: Sequence[Bound]) -> str:
 
 
 @contextmanager
-def _views(spark: SparkSession, frames: Sequence[DataFrame], bound: Sequence[Bound]) -> Iterator[None]:
-    """The views that a statement is analysed with; its plan does not need them any more."""
-    try:
+def _views(spark: SparkSession, bound: Sequence[Bound]) -> Iterator[Callable[[Sequence[DataFrame]], None]]:
+    """The views that a statement is analysed with, to be set as often as needed; its plan does not need them later."""
+
+    def show(frames: Sequence[DataFrame]) -> None:
         for frame, one in zip(frames, bound, strict=True):
             frame.createOrReplaceTempView(one.view)
-        yield
+
+    try:
+        yield show
     finally:
         for one in bound:
             spark.catalog.dropTempView(one.view)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from lancespace_spark import lookups
+from lancespace_spark import aggregates, lookups
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.partitions import PARTITION_BYTES, RowsPartition, ScanPartition, Span, row_bytes, share_out
-from lancespace_spark.types import wire_schema
+from lancespace_spark.types import spark_schema, wire_schema
 
 if TYPE_CHECKING:
     import lance
@@ -46,9 +46,10 @@ class TableReader(DataSourceReader):
             found = list(increments(self._options, dataset, since, dataset.version))
             return found or [ScanPartition((), dataset.version)]
         condition, wire = self._options.get("filter"), wire_schema(self._schema)
-        rows = lookups.look_up(dataset, condition, wire) if condition else None
-        if rows is not None:
-            return [lookups.pack(rows.to_batches(), wire)]
+        if condition and not self._options.get("aggregates"):
+            rows = lookups.look_up(dataset, condition, wire)
+            if rows is not None:
+                return [lookups.pack(rows.to_batches(), wire)]
         return partitions_of(dataset, dataset.get_fragments(), self._options, wire.names)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -75,13 +76,25 @@ def partitions_of(
 
 
 def read_spans(options: SourceOptions, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Scan the fragments of a partition, with the filter and the columns pushed into Lance."""
+    """The rows of a partition, or the one row that aggregates have for it."""
     if not isinstance(partition, ScanPartition) or not partition.spans:
         return
     wire = wire_schema(schema)
     dataset = options.handle.open(partition.version, options.get("branch"))
+    wanted = options.get("aggregates")
+    if wanted is None:
+        yield from _batches(options, dataset, partition.spans, wire)
+        return
+    read = wire_schema(spark_schema(aggregates.columns_of(wanted, dataset.schema)))
+    yield aggregates.part(wanted, _batches(options, dataset, partition.spans, read), wire)
+
+
+def _batches(
+    options: SourceOptions, dataset: lance.LanceDataset, spans: tuple[Span, ...], wire: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Scan fragments, with the filter and the columns pushed into Lance."""
     there = {*dataset.schema.names, "_rowid", "_rowaddr"}
-    for scan in _scans(partition.spans):
+    for scan in _scans(spans):
         scanner = dataset.scanner(
             columns=[name for name in wire.names if name in there],
             filter=options.get("filter"),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lancespace_spark import lookups, plans
+from lancespace_spark import aggregates, lookups
+from lancespace_spark.needs import MARKER
 from lancespace_spark.partitions import width
 from lancespace_spark.source import NAME
 from lancespace_spark.types import spark_schema, wire_schema
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lancespace.handles import TableHandle
-
-MARKER = "occurrence"
-"""The option by which a mention is known again in a plan."""
+    from lancespace_spark.aggregates import Aggregate
+    from lancespace_spark.needs import Need
+    from lancespace_spark.statements import Mention
 
 
 @dataclass(frozen=True)
@@ -27,61 +28,83 @@ class Bound:
     """A mention of a table of the namespace, at the version that the statement reads."""
 
     number: int
-    mention: plans.Mention
+    mention: Mention
     handle: TableHandle
     dataset: lance.LanceDataset
     view: str
 
-    def blank(self, spark: SparkSession, folder: str) -> DataFrame:
-        """A relation with the table's columns that nobody reads.
+    def blank(self, spark: SparkSession) -> DataFrame:
+        """A relation with the table's columns that nobody reads, known by its mark.
 
-        It is one of Spark's own, over an empty folder: to plan a scan of ours, Spark would ask Python several times.
+        It is one of Spark's own, without rows: to plan a scan of ours, Spark would ask Python several times.
         """
-        reader = spark.read.schema(spark_schema(self.dataset.schema))
-        return reader.option(MARKER, str(self.number)).parquet(f"file://{folder}")
+        from pyspark.sql import DataFrame
+
+        columns = spark_schema(self.dataset.schema)
+        if columns.fields:
+            columns.fields[0].metadata = {**columns.fields[0].metadata, MARKER: self.number}
+        java = spark._jsparkSession  # noqa: SLF001 - a relation without rows is made in Java only
+        nothing = spark.sparkContext._jsc.emptyRDD()  # noqa: SLF001 - the same
+        return DataFrame(java.createDataFrame(nothing, java.parseDataType(columns.json())), spark)
 
     def whole(self, spark: SparkSession) -> DataFrame:
         """A scan of all columns and rows."""
-        return self._scan(spark, self.dataset.schema, None)
+        return self._scan(spark, self.dataset.schema)
 
-    def reduced(self, spark: SparkSession, need: plans.Need, names: set[str]) -> DataFrame:
+    def reduced(self, spark: SparkSession, need: Need, names: set[str]) -> DataFrame:
         """What is needed of the table: of its rows, and of its columns where it makes no difference which it has.
 
         Columns that the text names are there when it is analysed, even if they are not needed afterwards. A few rows
         that an index finds are part of the plan, so that it needs no task for them.
         """
         schema = self._needed(need, names) if self.mention.is_selected else self.dataset.schema
-        if not need.filter or not _is_understood(self.dataset, need.filter):
-            return self._scan(spark, schema, None)
-        found = lookups.look_up(self.dataset, need.filter, wire_schema(spark_schema(schema)))
+        if not need.filter or not self._understands(need.filter):
+            return self._scan(spark, schema)
+        found = self._look_up(need.filter, schema)
         if found is None:
-            return self._scan(spark, schema, need.filter)
+            return self._scan(spark, schema, filter=need.filter)
         return spark.createDataFrame(found, spark_schema(schema))
 
-    def _needed(self, need: plans.Need, names: set[str]) -> pa.Schema:
+    def aggregated(self, spark: SparkSession, wanted: list[Aggregate], condition: str | None) -> DataFrame | None:
+        """Aggregates of the rows for which a condition holds; None if an index finds those, so that they are few."""
+        schema = aggregates.columns_of(wanted, self.dataset.schema)
+        parts = aggregates.part_schema(wanted, wire_schema(spark_schema(schema)))
+        if condition is None and aggregates.are_rows(wanted):
+            count = pa.array([self.dataset.count_rows()], pa.int64())
+            known = pa.Table.from_arrays([count] * len(wanted), schema=parts)
+            return aggregates.whole(spark.createDataFrame(known), wanted)
+        if condition is not None and (not self._understands(condition) or self._look_up(condition, schema) is not None):
+            return None
+        given = {"aggregates": aggregates.written(wanted), **({"filter": condition} if condition else {})}
+        return aggregates.whole(self._scan(spark, parts, **given), wanted)
+
+    def _look_up(self, condition: str, schema: pa.Schema) -> pa.Table | None:
+        """The rows for which a condition holds, if an index finds them and they are few."""
+        return lookups.look_up(self.dataset, condition, wire_schema(spark_schema(schema)))
+
+    def _needed(self, need: Need, names: set[str]) -> pa.Schema:
         stored = self.dataset.schema
         kept = [field for field in stored if field.name in need.columns or field.name.lower() in names]
         return pa.schema(kept or [_narrowest(stored)])
 
-    def _scan(self, spark: SparkSession, schema: pa.Schema, condition: str | None) -> DataFrame:
+    def _scan(self, spark: SparkSession, schema: pa.Schema, **given: str) -> DataFrame:
         """A scan of our data source; the schema is told, so that Spark need not ask for it."""
         options = {
             "namespace": self.handle.backend,
             "table": self.handle.name,
             "version": str(self.dataset.version),
             "partitions": str(spark.sparkContext.defaultParallelism),
+            **given,
         }
-        reader = spark.read.format(NAME).schema(spark_schema(schema)).options(**options, **self.handle.properties)
-        return (reader if condition is None else reader.option("filter", condition)).load()
+        return spark.read.format(NAME).schema(spark_schema(schema)).options(**options, **self.handle.properties).load()
 
-
-def _is_understood(dataset: lance.LanceDataset, condition: str) -> bool:
-    """Whether Lance can evaluate a condition; on an unsigned column, for example, it refuses negative numbers."""
-    try:
-        dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan()
-    except (ValueError, OSError):
-        return False
-    return True
+    def _understands(self, condition: str) -> bool:
+        """Whether Lance can evaluate a condition; on an unsigned column, for example, it refuses negative numbers."""
+        try:
+            self.dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan()
+        except (ValueError, OSError):
+            return False
+        return True
 
 
 def _narrowest(schema: pa.Schema) -> pa.Field:

@@ -1,0 +1,62 @@
+"""Spark's plans as Python sees them: fetched whole, since every look into a plan of Java's is a call over a socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a plan or of an expression."""
+
+    kind: str
+    """Its class in Catalyst, without the package."""
+    fields: Mapping[str, Any]
+    children: tuple[Node, ...]
+
+    def inner(self, field: str) -> list[Node]:
+        """The expressions that a field holds, one or several."""
+        value = self.fields.get(field) or []
+        flat = [value] if value and isinstance(value[0], dict) else value
+        return [_tree(iter(one)) for one in flat]
+
+    def below(self) -> Iterator[Node]:
+        """It, and all that it is made of, in Catalyst's order."""
+        yield self
+        for child in self.children:
+            yield from child.below()
+
+
+def fetch(plan: Any) -> Node:
+    """A plan of Java's; plans inside its expressions are in their fields, not among its children."""
+    return _tree(iter(json.loads(plan.toJSON())))
+
+
+def attributes(expression: Node) -> set[str]:
+    """The columns that an expression refers to, from inside a subquery as well."""
+    found = {str(one.fields["name"]) for one in expression.below() if one.kind == "AttributeReference"}
+    outer = [each for one in expression.below() for name in ("outerAttrs", "joinCond") for each in one.inner(name)]
+    return found.union(*map(attributes, outer))
+
+
+def items(sequence: Any) -> list[Any]:
+    """What is in a sequence of Scala's."""
+    return [sequence.apply(index) for index in range(sequence.size())]
+
+
+def _tree(flat: Iterator[Mapping[str, Any]]) -> Node:
+    """A tree that is written down parents first, each with the number of its children."""
+    fields = next(flat)
+    kind = str(fields["class"]).rpartition(".")[2]
+    return Node(kind, fields, tuple(_tree(flat) for _ in range(int(fields["num-children"]))))
+
+
+def leaves(node: Node, above: Sequence[Node] = ()) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """The nodes without children, each with what is above it, the nearest first."""
+    if not node.children:
+        yield node, tuple(above)
+    for child in node.children:
+        yield from leaves(child, (node, *above))
