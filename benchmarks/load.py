@@ -19,10 +19,15 @@ CONNECTIONS = 16
 
 _SCRIPT = """
 wrk.headers["content-type"] = "application/json"
-local paths, turn = {%s}, 0
+local paths, requests, turn = {%s}, {}, 0
+init = function()
+  for number, path in ipairs(paths) do
+    requests[number] = wrk.format("%s", path, nil, %s)
+  end
+end
 request = function()
-  turn = turn %% #paths + 1
-  return wrk.format("%s", paths[turn], nil, %s)
+  turn = turn %% #requests + 1
+  return requests[turn]
 end
 """
 _HEAD_END = b"\r\n\r\n"

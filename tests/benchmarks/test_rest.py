@@ -23,10 +23,10 @@ def test_both_servers_and_both_streams_are_measured():
         "describe_table, 200 tables, 16 connections",
         "list_tables(limit=100), 200 tables, 16 connections",
         "create_table with 16 MB",
-        "insert of 1 MB",
         "query of 1 MB",
-        "insert of 2 MB",
+        "insert of 1 MB",
         "query of 2 MB",
+        "insert of 2 MB",
     ]
     for result in results[:3]:
         numbers = result.numbers

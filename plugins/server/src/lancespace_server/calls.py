@@ -74,9 +74,12 @@ class Call:
         return body
 
     async def _receive(self) -> Message:
-        limit = self._settings.idle_timeout
-        with Deadline(limit, lambda: failures.too_slow("Nothing of the request's body came", limit)):
+        if self._exchange.has_all:
             message = await self._exchange.receive()
+        else:
+            limit = self._settings.idle_timeout
+            with Deadline(limit, lambda: failures.too_slow("Nothing of the request's body came", limit)):
+                message = await self._exchange.receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
         return message

@@ -22,6 +22,7 @@ SECURITY_HEADERS: RawHeaders = [
 ]
 _STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 _JSON = b"application/json"
+_FIRST_FAILURE = 400
 
 
 class Connection(NamedTuple):
@@ -33,6 +34,10 @@ class Connection(NamedTuple):
     """Closes the connection without sending what still waits."""
     send_chunk: Callable[[bytes], Awaitable[None]]
     """Sends a part of an answer that has begun and has no length, without a copy."""
+    send_whole: Callable[[int, RawHeaders, bytes], Awaitable[None]]
+    """Sends a whole answer that is no failure, in one piece; its headers are taken as they are."""
+    has_all: Callable[[], bool]
+    """Whether the whole body of the request has come."""
 
 
 class Exchange:
@@ -62,14 +67,15 @@ class Exchange:
         client = self.scope.get("client")
         return client[0] if client else None
 
+    @property
+    def has_all(self) -> bool:
+        """Whether the whole body has come, as far as that is known: nobody needs to be waited for then."""
+        return self._connection is not None and self._connection.has_all()
+
     async def begin(self, status: int, content_type: bytes, more: RawHeaders) -> None:
         """Send the head of the answer."""
         self.status = status
-        headers = [*SECURITY_HEADERS, (b"x-request-id", self.request_id.encode()), *more]
-        if content_type:
-            headers.append((b"content-type", content_type))
-        if self.scope.get("scheme") == "https":
-            headers.append(_STRICT_TRANSPORT)
+        headers = self._head(content_type, more)
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def send(self, chunk: bytes, *, is_last: bool) -> None:
@@ -82,9 +88,13 @@ class Exchange:
 
     async def answer(self, status: int, body: bytes, more: RawHeaders, content_type: bytes = _JSON) -> None:
         """Send a whole answer."""
-        length = (b"content-length", str(len(body)).encode())
-        await self.begin(status, content_type if body else b"", [*more, length])
-        await self.send(body, is_last=True)
+        head = [*more, (b"content-length", b"%d" % len(body))]
+        if self._connection is None or status >= _FIRST_FAILURE:
+            await self.begin(status, content_type if body else b"", head)
+            await self.send(body, is_last=True)
+            return
+        self.status, self.sent = status, len(body)
+        await self._connection.send_whole(status, self._head(content_type if body else b"", head), body)
 
     async def fail(self, failure: Failure) -> None:
         """Send the error. An answer that has begun is broken off, so that nobody takes the part for the whole."""
@@ -98,6 +108,14 @@ class Exchange:
     def subject(self) -> str:
         """The subject of the client's certificate; empty if there is none."""
         return self._connection.subject if self._connection else ""
+
+    def _head(self, content_type: bytes, more: RawHeaders) -> RawHeaders:
+        headers = [*SECURITY_HEADERS, (b"x-request-id", self.request_id.encode()), *more]
+        if content_type:
+            headers.append((b"content-type", content_type))
+        if self.scope.get("scheme") == "https":
+            headers.append(_STRICT_TRANSPORT)
+        return headers
 
     def _hang_up(self) -> None:
         """Close the connection without sending what still waits; under another HTTP server, its own way must do."""

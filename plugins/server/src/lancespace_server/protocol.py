@@ -7,7 +7,7 @@ import ssl
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import ErrorCode
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from lancespace_server import failures
 from lancespace_server.auth.certificates import subject_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from uvicorn.config import Config
 
     from lancespace_server.settings import ServerSettings
+    from lancespace_server.types import RawHeaders
 
 MAX_HEAD_BYTES = 64 * 1024
 
@@ -65,17 +66,20 @@ class GuardedProtocol(HttpToolsProtocol):
             message = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes."
             self._refuse(Failure(431, ErrorCode.INVALID_INPUT, message))
 
-    def on_message_begin(self) -> None:
-        """Give the application what ASGI has no word for."""
-        super().on_message_begin()
-        known: Any = Connection(self._subject, self.transport.abort, self._send_chunk)
-        self.scope["extensions"] = {CONNECTION: known}
-
     def on_headers_complete(self) -> None:
-        """The head is there in time."""
+        """The head is there in time: give the application what ASGI has no word for."""
         self._stop_timer()
         self._is_in_head, self._has_progressed = False, True
         super().on_headers_complete()
+        cycle = self.cycle
+        known: Any = Connection(
+            self._subject,
+            self.transport.abort,
+            self._send_chunk,
+            lambda status, headers, body: self._send_whole(cycle, status, headers, body),
+            lambda: not cycle.more_body,
+        )
+        self.scope["extensions"] = {CONNECTION: known}
 
     def on_body(self, body: bytes) -> None:
         """Keep a part that is alone as it is: added to an empty bytearray and taken out again, it is copied twice."""
@@ -101,6 +105,23 @@ class GuardedProtocol(HttpToolsProtocol):
             await self.flow.drain()
         if not self.transport.is_closing():
             self.transport.writelines((b"%x\r\n" % len(chunk), chunk, b"\r\n"))
+
+    async def _send_whole(self, cycle: RequestResponseCycle, status: int, headers: RawHeaders, body: bytes) -> None:
+        """Do what uvicorn does with an answer in two parts: its checks of each header take longer than all the rest."""
+        if self.flow.write_paused:
+            await self.flow.drain()
+        if cycle.disconnected:
+            return
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        lines = [name + b": " + value + b"\r\n" for name, value in (*self.server_state.default_headers, *headers)]
+        if not cycle.keep_alive:
+            lines.append(b"connection: close\r\n")
+        self.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            self.transport.close()
+        cycle.on_response()
 
     def _expect_head(self) -> None:
         self._timer = self.loop.call_later(self.settings.header_timeout, self._too_slow)

@@ -5,6 +5,7 @@ Paths are matched as they came over the wire, before percent-decoding, so that a
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
@@ -50,6 +51,7 @@ class Routes:
         node.setdefault(_HERE, {})[operation.method] = operation
 
 
+@functools.lru_cache(maxsize=4096)
 def decode(segment: str) -> str:
     """A segment of the path as text. A plus sign is a space there, as pylance's client writes it; a plus is ``%2B``.
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _READ_AHEAD_VARIABLE, _READ_AHEAD_BYTES = "LANCE_DEFAULT_IO_BUFFER_SIZE", str(64 << 20)
 """How far Lance reads ahead of a caller that takes its results slowly: by default 2 GB, for each query."""
 
+_OF_ONE_PROCESS = "memory"
+"""The backend whose catalog no other process sees."""
+
 
 @dataclass(frozen=True)
 class AppFactory:
@@ -77,6 +80,8 @@ def serve(
             "A connected namespace has its properties already, and cannot be given to several workers or get a policy: "
             "pass the name of its backend and the properties instead."
         )
+    if namespace == _OF_ONE_PROCESS and chosen.workers > 1:
+        raise InvalidInputError("The memory backend has its catalog in one process: serve it with workers=1.")
     _check_files(chosen)
     _run(AppFactory(source, chosen), chosen)
 

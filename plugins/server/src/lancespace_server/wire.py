@@ -35,10 +35,11 @@ def build(operation: Operation, segments: list[str], query_string: bytes, header
     """
     query = parse_query(operation, query_string) if query_string else {}
     delimiter = query.pop("delimiter", None) or DELIMITER
-    path = dict(zip(_path_fields(operation.name), map(decode, segments), strict=True))
-    fields: Fields = {**path, **({"id": split(path["id"], delimiter)} if "id" in path else {})}
-    for source, more in (("query", query), ("body", _from_body(operation, body))):
-        _merge(operation, fields, more, source)
+    fields: Fields = dict(zip(_path_fields(operation.name), map(decode, segments), strict=True))
+    if "id" in fields:
+        fields["id"] = split(fields["id"], delimiter)
+    _merge(operation, fields, query, "query")
+    _merge(operation, fields, _from_body(operation, body), "body")
     _refuse_unsafe(operation, fields)
     _add_headers(fields, headers)
     try:
@@ -157,8 +158,8 @@ def _refuse_unsafe(operation: Operation, fields: Fields) -> None:
 def _add_headers(fields: Fields, headers: Headers) -> None:
     """Credentials come from the headers only: what a body claims, nobody has checked."""
     fields.pop("identity", None)
-    if identity := headers.identity():
-        fields["identity"] = identity
+    if headers.api_key or headers.authorization:
+        fields["identity"] = headers.identity() or None
     if headers.others and (context := headers.context()):
         given = fields.get("context")
         fields["context"] = {**given, **context} if isinstance(given, dict) else context

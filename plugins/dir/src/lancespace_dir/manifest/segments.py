@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from lancespace_dir.manifest.schema import Entry
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
+
+_MOST_KEPT = 1000
+"""Entries of a segment, asked for before."""
 
 
 @dataclass
@@ -25,11 +28,18 @@ class Segment:
     rows: pa.Table
     offsets: npt.NDArray[np.int64]
     """Each row's physical offset in the file."""
+    _kept: dict[int, Entry] = field(default_factory=dict, repr=False)
 
     def entry(self, row: int) -> Entry:
-        """One row as an entry."""
-        object_id, object_type, location, metadata, bases = (column[row].as_py() for column in self._columns)
-        return Entry(object_id, object_type, location, metadata, None if bases is None else tuple(bases))
+        """One row as an entry; those that were asked for last are kept, as they are likely to be asked for again."""
+        found = self._kept.get(row)
+        if found is None:
+            object_id, object_type, location, metadata, bases = (column[row].as_py() for column in self._columns)
+            found = Entry(object_id, object_type, location, metadata, None if bases is None else tuple(bases))
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[row] = found
+        return found
 
     @functools.cached_property
     def _columns(self) -> list[pa.Array]:
