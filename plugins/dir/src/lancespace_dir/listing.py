@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import uuid
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from lancespace import identifiers
 from lancespace.storage import scheme_of
 from lancespace.storage.conditions import require_conditions
 from lancespace.storage.local import STAGED_PREFIX
+from lancespace.storage.reading import read
 from lancespace_dir.root import TABLE_SUFFIX, new_location, root_location
 from lancespace_dir.sessions import is_same_for_all, open_session, takes
 
@@ -65,12 +67,18 @@ class Listing:
         names = (entry.rstrip("/").rpartition("/")[2] for entry in found)
         return [name for name in names if not name.startswith(STAGED_PREFIX)]
 
-    def names(self, beside: Collection[str] = ()) -> Iterator[str]:
-        """The names of all tables, sorted, without those that the caller knows."""
-        known = frozenset(beside)
-        for name in self._directories():
-            if name not in known and self.exists(name):
-                yield name
+    def names(self, after: str | None = None) -> Iterator[str]:
+        """The names of all tables from after a name on, sorted."""
+        return filter(self.is_table, self.directories(after))
+
+    def directories(self, after: str | None = None) -> list[str]:
+        """The names of table directories from after a name on, sorted; :meth:`is_table` tells which are tables."""
+        names = (name[: -len(TABLE_SUFFIX)] for name in self.contents("") if name.endswith(TABLE_SUFFIX))
+        return sorted(name for name in names if name and (after is None or name > after))
+
+    def is_table(self, name: str) -> bool:
+        """Whether a directory that was listed is a table."""
+        return _is_name(name) and self.exists(name)
 
     def is_occupied(self, location: str) -> bool:
         """Whether anything is at a location."""
@@ -159,13 +167,15 @@ class Listing:
         """
         if not (takes(location) and is_same_for_all(self._storage)):
             return None
-        listed = self._session.list_with_delimiter(location or None)
+        listed = read(lambda: self._session.list_with_delimiter(location or None))
         found = [*listed.common_prefixes, *listed.objects]
         return None if any("%" in entry for entry in found) else found
 
     def _listed(self, path: str) -> list[str]:
-        """What fsspec lists in a directory; the listing of a file is the file itself."""
+        """What is in a directory, by fsspec, for which the listing of a file is the file itself."""
         try:
+            if self._storage.is_local:
+                return os.listdir(path)  # noqa: PTH208 - fsspec and Path look at each file, and there may be many
             found = [str(entry) for entry in self._storage.filesystem.ls(path, detail=False)]
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -174,10 +184,6 @@ class Listing:
     @cached_property
     def _session(self) -> LanceFileSession:
         return open_session(self._storage, "")
-
-    def _directories(self) -> list[str]:
-        names = (name[: -len(TABLE_SUFFIX)] for name in self.contents("") if name.endswith(TABLE_SUFFIX))
-        return sorted(name for name in names if name and _is_name(name))
 
     def _path(self, location: str, *inside: str) -> str:
         return "/".join((self._storage.path(), location, *inside))

@@ -53,7 +53,7 @@ class ListingCatalog:
     def tables(self, names: Names, after: str | None, count: int | None) -> list[str]:
         """The table directories of the root."""
         self._only_root(names)
-        return list(islice((name for name in self._listing.names() if after is None or name > after), count))
+        return list(islice(self._listing.names(after), count))
 
     def all_tables(self, after: str | None, count: int | None) -> list[str]:
         """The same: there is one level."""

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import groupby, islice
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from lance_namespace import NamespaceAlreadyExistsError, TableAlreadyExistsError, TableNotFoundError
@@ -23,6 +23,7 @@ from lancespace_dir.manifest.schema import NAMESPACE, TABLE
 if TYPE_CHECKING:
     from lancespace.storage import Storage
     from lancespace_dir.manifest.drafts import Draft
+    from lancespace_dir.manifest.reader import ManifestReader
     from lancespace_dir.versionrows import Version
 
 
@@ -71,16 +72,20 @@ class ManifestCatalog:
 
     def tables(self, names: Names, after: str | None, count: int | None) -> list[str]:
         """The rows right below; in the root, merged with what the directory shows."""
+        shown = [] if names else self._shown(after)
         with self.manifest.reading() as reader:
             changes.need_namespace(reader, names)
             known = reader.load().children(identifiers.join(names), TABLE, after, count)
-        return known if names or not self.with_v1 else self._merged(known, after, count)
+            alone = _without_row(reader, shown)
+        return self._merged(known, alone, count)
 
     def all_tables(self, after: str | None, count: int | None) -> list[str]:
         """All table rows, merged with what the directory shows."""
+        shown = self._shown(after)
         with self.manifest.reading() as reader:
             known = reader.load().all_of(TABLE, after, count)
-        return self._merged(known, after, count) if self.with_v1 else known
+            alone = _without_row(reader, shown)
+        return self._merged(known, alone, count)
 
     def find(self, names: Names) -> Place:
         """The row, or else the V1 table."""
@@ -210,9 +215,10 @@ class ManifestCatalog:
 
     def only_v1(self) -> list[str]:
         """The tables that only the directory shows."""
+        shown = self.listing.directories()
         with self.manifest.reading() as reader:
-            known = reader.load().children("", TABLE)
-        return list(self.listing.names(beside=known))
+            alone = _without_row(reader, shown)
+        return list(filter(self.listing.is_table, alone))
 
     def views(self) -> list[View]:
         """The rows with base objects that say which view they are."""
@@ -296,10 +302,19 @@ class ManifestCatalog:
             return Place(location)
         raise no_table(names)
 
-    def _merged(self, known: list[str], after: str | None, count: int | None) -> list[str]:
-        """The manifest's names and those that only the directory shows.
+    def _shown(self, after: str | None) -> list[str]:
+        """What may be tables of the directory's own, asked before the manifest: one that gets a row is not lost."""
+        return self.listing.directories(after) if self.with_v1 else []
 
-        ``known`` has all names of the manifest up to its last one, so what is not in it before that is V1's alone.
-        """
-        shown = (name for name in self.listing.names(beside=known) if after is None or name > after)
-        return list(islice((name for name, _ in groupby(heapq.merge(known, shown))), count))
+    def _merged(self, known: list[str], alone: list[str], count: int | None) -> list[str]:
+        """The manifest's names and those that only the directory shows."""
+        if not alone:
+            return known
+        shown = filter(self.listing.is_table, alone)
+        return list(islice(heapq.merge(known, shown), count))
+
+
+def _without_row(reader: ManifestReader, names: list[str]) -> list[str]:
+    """Those of the names in the root that are no tables of the manifest."""
+    index = reader.load()
+    return [name for name in names if not index.has(name, TABLE)]

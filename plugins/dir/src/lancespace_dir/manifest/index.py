@@ -54,6 +54,12 @@ class Index:
         place = self._places.get(object_id)
         return None if place is None else self._segments[place >> _ROW_BITS].entry(place & _ROW)
 
+    def has(self, object_id: str, object_type: str) -> bool:
+        """Whether there is an entry of this type."""
+        ids = self._sorted().get((parent_of(object_id), object_type), [])
+        spot = bisect_left(ids, object_id)
+        return spot < len(ids) and ids[spot] == object_id
+
     def place(self, object_id: str) -> Place | None:
         """Where an entry is, or None."""
         place = self._places.get(object_id)
