@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from lance_namespace import TableNotFoundError
+from lance_namespace import InvalidInputError, TableNotFoundError
 
 from lancespace import connect
 from lancespace_spark import attach, sql
@@ -129,6 +129,20 @@ def test_an_unknown_table_is_told_with_names_that_are_near(spark: SparkSession, 
         sql(spark, ns, "SELECT * FROM sales.order")
     with pytest.raises(TableNotFoundError, match=r"'a\.b\.c'"):
         sql(spark, ns, "SELECT * FROM a.b.c")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "CREATE TEMPORARY VIEW copied AS SELECT * FROM sales.orders",
+        "WITH some AS (SELECT * FROM sales.orders) INSERT INTO elsewhere SELECT * FROM some",
+        "DROP TABLE sales.orders",
+    ],
+)
+def test_commands_are_refused_before_they_do_anything(spark: SparkSession, ns: Namespace, command: str) -> None:
+    with pytest.raises(InvalidInputError, match="answers queries, and this is a command"):
+        sql(spark, ns, command)
+    assert not spark.catalog.tableExists("copied")
 
 
 def test_namespaces_may_be_deep(spark: SparkSession, ns: Namespace) -> None:

@@ -34,6 +34,7 @@ def sql(spark: SparkSession, namespace: Namespace, statement: str) -> DataFrame:
     Every table is read at the version that is the latest now, each mention of it alike.
 
     Raises:
+        InvalidInputError: If the statement is no query.
         TableNotFoundError: If neither the namespace nor Spark has a table that the statement names.
     """
     if not hasattr(spark, "_jsparkSession"):

@@ -7,12 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lance_namespace import InvalidInputError
+
 from lancespace_spark.catalyst import items
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+COMMANDS = tuple(f"org.apache.spark.sql.catalyst.plans.logical.{name}" for name in ("Command", "ParsedStatement"))
+"""Classes of parsed plans that change something, or tell about something."""
 SELECTING = frozenset({"Project", "Aggregate"})
 """Nodes of parsed plans that name the columns which they take from below."""
 PASSING = frozenset({"Filter", "Join", "LateralJoin", "Sample", "SubqueryAlias", "UnresolvedHint"})
@@ -47,6 +51,7 @@ def parse(spark: SparkSession, text: str) -> Statement:
     """Have Spark parse a statement.
 
     Raises:
+        InvalidInputError: If it is no query. Spark runs commands while it plans, and it plans more than once here.
         pyspark.errors.ParseException: If it is not SQL.
     """
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001 - only it knows Spark's SQL
@@ -55,7 +60,18 @@ def parse(spark: SparkSession, text: str) -> Statement:
     has_star = any(kind.startswith(("UnresolvedStar", "UnresolvedRegex")) for kind in kinds)
     words = {word for one in expressions for word in _words(str(one.get("nameParts", "")))}
     visits = list(_walk(plan, None, is_selected=False))
+    _refuse_commands(spark, visits)
     return Statement(text, tuple(_mentions(visits, has_star=has_star)), frozenset(words))
+
+
+def _refuse_commands(spark: SparkSession, visits: list[_Visit]) -> None:
+    classes = [spark._jvm.java.lang.Class.forName(name) for name in COMMANDS]  # type: ignore[union-attr] # noqa: SLF001
+    for visit in visits:
+        if any(kind.isInstance(visit.node) for kind in classes):
+            raise InvalidInputError(
+                f"lancespace_spark.sql answers queries, and this is a command ({visit.kind}): have a query, and write "
+                "what it answers with frame.write; lancespace_spark.upsert and the namespace change tables"
+            )
 
 
 def _mentions(visits: list[_Visit], *, has_star: bool) -> list[Mention]:
