@@ -57,5 +57,5 @@ $(UV):
 $(INSTALLED): Makefile constraints.txt pyproject.toml $(PYPROJECTS) | $(UV)
 	$(UV) pip install --quiet --python $(BIN)/python --constraints constraints.txt --build-constraints constraints.txt \
 		--group dev $(PYPROJECTS:%/pyproject.toml=--editable %)
-	@$(BIN)/python -m tools.ensure --optional java node azurite
+	@$(BIN)/python -m tools.ensure --optional java node azurite nginx
 	@touch $@

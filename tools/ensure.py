@@ -1,100 +1,24 @@
-"""Find Java, Node or azurite, or install it, or say in one line what is missing: `python -m tools.ensure java node`."""
+"""Find Java, Node, azurite or nginx, or install it, or say in one line what is missing: `python -m tools.ensure`."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import shutil
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.program import VENV_BIN, MissingToolError, Tool
 from tools.workspace import CONSTRAINTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-VENV_BIN = Path(sys.prefix) / "bin"
 AZURITE_VERSION = "3.35.0"
 """The newest release that supports the Node we ask for."""
 AZURITE_HOME = Path(sys.prefix) / f"azurite-{AZURITE_VERSION}"
-
-
-class MissingToolError(Exception):
-    """The machine lacks a program and it could not be installed; the message is one line and has the remedy."""
-
-
-@dataclass(frozen=True)
-class Tool:
-    """A program that must have at least a certain major version."""
-
-    name: str
-    minimum: int
-    version_option: str
-    version_pattern: str
-    candidates: Callable[[], Iterator[Path]]
-    install_commands: Callable[[], list[list[str]]]
-    remedy: str
-
-    def parse_version(self, output: str) -> int | None:
-        """Read the major version from what the program prints about itself; None if it is not there."""
-        found = re.search(self.version_pattern, output, re.MULTILINE)
-        return int(found[1]) if found else None
-
-    def version(self, program: Path) -> int | None:
-        """Ask a program for its major version; None if it cannot be run or does not tell."""
-        try:
-            answer = _run([str(program), self.version_option])
-        except OSError:
-            return None
-        return self.parse_version(answer.stdout + answer.stderr)
-
-    def find(self) -> Path | None:
-        """Return the first program of the machine that is new enough."""
-        return next((program for program in self.candidates() if (self.version(program) or 0) >= self.minimum), None)
-
-    def install(self) -> str:
-        """Try to install the program; return why that did not work, or nothing."""
-        commands = self.install_commands()
-        if not commands:
-            return "cannot be installed from here"
-        for command in commands:
-            answer = _run(command)
-            if answer.returncode != 0:
-                reason, _, _ = answer.stderr.strip().partition("\n")
-                return f"{Path(command[0]).name} failed: {reason}"
-        return ""
-
-    def ensure(self) -> Path:
-        """Return a program that is new enough, installing it if need be.
-
-        Raises:
-            MissingToolError: It is neither there nor can it be installed.
-        """
-        if program := self.find():
-            return program
-        failure = self.install()
-        if program := self.find():
-            return program
-        seen = [f"{program} is version {self.version(program) or 'unknown'}" for program in self.candidates()]
-        reasons = "; ".join(filter(None, [*(seen or ["none found"]), failure]))
-        raise MissingToolError(f"{self.name} {self.minimum} or later is missing ({reasons}): {self.remedy}")
-
-
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run a program, which may itself need one from our environment: npm and azurite are scripts for Node."""
-    path = os.pathsep.join(filter(None, [os.environ.get("PATH"), str(VENV_BIN)]))
-    return subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": path},
-    )
+NGINX_HOME = Path(sys.prefix) / "nginx"
 
 
 def java_candidates() -> Iterator[Path]:
@@ -147,6 +71,23 @@ def azurite_install_commands() -> list[list[str]]:
     return [[npm, "install", f"--prefix={AZURITE_HOME}", *quietly, f"azurite@{AZURITE_VERSION}"]]
 
 
+def nginx_candidates() -> Iterator[Path]:
+    """The machine's own, which Debian has where only root looks, before the one in our environment."""
+    for place in (shutil.which("nginx"), "/usr/sbin/nginx", NGINX_HOME / "usr" / "sbin" / "nginx"):
+        if place is not None and Path(place).exists():
+            yield Path(place)
+
+
+def nginx_install_commands() -> list[list[str]]:
+    """Debian's package, unpacked in our environment: installed properly, it would serve port 80 at once."""
+    apt, dpkg = shutil.which("apt-get"), shutil.which("dpkg")
+    if apt is None or dpkg is None:
+        return []
+    unpack = 'mkdir -p "$0" && cd "$0" && "$1" --quiet download nginx && "$2" --extract nginx_*.deb .'
+    update = [[apt, "--quiet", "update"]] if os.geteuid() == 0 else []
+    return [*update, ["/bin/sh", "-c", unpack, str(NGINX_HOME), apt, dpkg]]
+
+
 JAVA = Tool(
     name="java",
     minimum=17,
@@ -174,7 +115,16 @@ AZURITE = Tool(
     install_commands=azurite_install_commands,
     remedy="install Node 20 or later with its npm, and see that npm reaches its registry",
 )
-TOOLS = {tool.name: tool for tool in (JAVA, NODE, AZURITE)}
+NGINX = Tool(
+    name="nginx",
+    minimum=1,
+    version_option="-v",
+    version_pattern=r"^nginx version: nginx/(\d+)\.",
+    candidates=nginx_candidates,
+    install_commands=nginx_install_commands,
+    remedy="install it with your package manager",
+)
+TOOLS = {tool.name: tool for tool in (JAVA, NODE, AZURITE, NGINX)}
 
 
 def report(tool: Tool, note: str) -> bool:

@@ -15,13 +15,12 @@ from lance.namespace import DirectoryNamespace
 from lance_namespace import LanceNamespace
 from pydantic import BaseModel
 
-from lancespace.models import model
 from lancespace.operations import OPERATIONS, Subject
 from lancespace.testing import Conformance, Feature
 from lancespace.testing.requirements import answering
 from lancespace.testing.samples import sample
+from tests.conformance import calling
 
-_TAKES_DICTS = {"create_table_version", "describe_table_version", "batch_delete_table_versions"}
 _NOT_IMPLEMENTED = {
     "alter_transaction",
     "alter_table_backfill_columns",
@@ -206,7 +205,4 @@ class TestPylanceDirectory(Conformance):
         return name
 
     def call(self, namespace: LanceNamespace, operation: str, request: BaseModel, data: bytes | None = None) -> Any:
-        if operation not in _TAKES_DICTS:
-            return super().call(namespace, operation, request, data)
-        answer = getattr(namespace, operation)(request.model_dump(exclude_none=True))
-        return model(OPERATIONS[operation].response).model_validate(answer)
+        return calling.call(namespace, operation, request, data)

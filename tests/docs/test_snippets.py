@@ -28,8 +28,14 @@ if TYPE_CHECKING:
 WITH_CODE = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
 
 
-SMALL_SPARK = "--conf spark.sql.shuffle.partitions=2 --conf spark.ui.enabled=false pyspark-shell"
-"""Settings for a Spark of few rows: by default it divides every join into 200 tasks."""
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SMALL_SPARK = (
+    f'--driver-java-options "{QUICK_JAVA}" --conf spark.sql.shuffle.partitions=2 --conf spark.ui.enabled=false '
+    "pyspark-shell"
+)
+"""Settings for a Spark of few rows: by default it divides every join into 200 tasks, and Java, which runs for a minute,
+compiles for days.
+"""
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.ensure import AZURITE, NODE, MissingToolError
+from tools.ensure import AZURITE, NODE
+from tools.program import MissingToolError
 
 _FLAGS = ("--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry")
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from uv import find_uv_bin
 
-from tools.ensure import AZURITE, AZURITE_VERSION, JAVA, NODE, Tool
+from tools.ensure import AZURITE, AZURITE_VERSION, JAVA, NGINX, NODE
+from tools.program import Tool
 from tools.workspace import ROOT
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         (NODE, "v8.10.0\n", 8),
         (NODE, "node: bad option", None),
         (AZURITE, "3.35.0\n", 3),
+        (NGINX, "nginx version: nginx/1.22.1\n", 1),
     ],
 )
 def test_major_version(tool: Tool, output: str, major: int | None):

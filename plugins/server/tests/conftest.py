@@ -9,8 +9,8 @@ import pytest
 from plugins.server.tests.hosting import Running, hosted
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One server process for all catalogs of a module."""
+    """One server process for the catalogs of all tests."""
     with hosted(tmp_path_factory.mktemp("host")) as server:
         yield server

@@ -1,12 +1,13 @@
 """A server in a process of its own, as clients meet it; pylance's client holds the GIL, so it cannot be in ours.
 
-Run as a script, it serves any number of catalogs: everything below ``/<hex of a root>`` is the catalog in that root.
+Run as a script, it serves any number of catalogs: everything below ``/<properties in hex>`` is the catalog of those.
 So a suite that wants a fresh catalog for every test starts one process.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -76,9 +77,9 @@ def hosted(folder: Path) -> AbstractContextManager[Running]:
     return running([__file__], folder)
 
 
-def catalog_url(server: Running, root: Path) -> str:
+def catalog_url(server: Running, root: Path, **properties: str) -> str:
     """Where the catalog in a root is served by a host."""
-    return f"{server.url}/{os.fsencode(root).hex()}"
+    return f"{server.url}/{json.dumps({'root': str(root), **properties}).encode().hex()}"
 
 
 class Host:
@@ -102,8 +103,8 @@ class Host:
         with self._lock:
             if name not in self._apps:
                 settings = ServerSettings(concurrency=8, access_log=False)
-                root = os.fsdecode(bytes.fromhex(name))
-                self._apps[name] = create_app(open_namespace("dir", {"root": root}, settings), settings)
+                properties = json.loads(bytes.fromhex(name))
+                self._apps[name] = create_app(open_namespace("dir", properties, settings), settings)
             return self._apps[name]
 
 

@@ -14,8 +14,11 @@ from typing import Any
 import httpx
 import jwt
 import pytest
+from lance_namespace import ServiceUnavailableError
 
 from lancespace.testing.waiting import until
+from lancespace_server.auth import jwks
+from lancespace_server.auth.jwks import Jwks
 from plugins.server.tests.credentials import AUDIENCE, ISSUER, Authority, Signer
 from plugins.server.tests.hosting import Running, client, served
 
@@ -155,6 +158,19 @@ def test_keys_are_fetched_from_a_url_once(tmp_path: Path):
     assert (good.status_code, unknown.status_code, _Keys.asked) == (200, 401, 1)
 
 
+def test_a_rotated_key_is_found_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    old, new = Signer("old"), Signer("new")
+    (tmp_path / "jwks.json").write_text(old.jwks())
+    keys = Jwks(str(tmp_path / "jwks.json"))
+
+    assert keys.find("old") is not None
+    (tmp_path / "jwks.json").write_text(new.jwks())
+    assert keys.find("new") is None  # It was read less than a minute ago.
+    monkeypatch.setattr(jwks, "_REFRESH_SECONDS", 0.0)
+    assert keys.find("new") is not None
+    assert keys.find("old") is None
+
+
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("ca"))
@@ -191,3 +207,18 @@ class TestCertificates:
                 pytest.raises(httpx.TransportError),
             ):
                 web.get("/v1/table")
+
+
+def test_a_source_that_failed_is_left_alone_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    signer = Signer("late")
+    keys = Jwks(str(tmp_path / "jwks.json"))
+    with pytest.raises(ServiceUnavailableError, match="cannot be read"):
+        keys.find("late")
+    (tmp_path / "jwks.json").write_text(signer.jwks())
+    with pytest.raises(ServiceUnavailableError, match="cannot be read"):
+        keys.find("late")
+
+    monkeypatch.setattr(jwks, "_PAUSE_SECONDS", 0.0)
+
+    assert keys.find("late") is not None
+    assert keys.find("nobody") is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,15 +20,20 @@ from lance_namespace import (
 from lancespace import Namespace, connect
 from lancespace.functions import virtual_column
 from lancespace.operations import OPERATIONS
+from lancespace.testing.waiting import until
+from lancespace_server import ServerSettings, create_app
 from plugins.rest.tests.support import Seen, Server, reply
 from plugins.server.tests.hosting import Running, catalog_url, client, served
 
 ROWS = pa.table({"id": list(range(50_000))})
 
 
-@pytest.fixture(params=["memory", "sqlite", "rest"])
-def namespace(request: pytest.FixtureRequest, host: Running, tmp_path: Path) -> Iterator[Namespace]:
+@pytest.fixture(scope="module", params=["memory", "sqlite", "rest"])
+def namespace(
+    request: pytest.FixtureRequest, host: Running, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Namespace]:
     """Our client on a server on that backend; on ``rest``, another server is behind it."""
+    tmp_path = tmp_path_factory.mktemp(request.param)
     properties = {
         "memory": [],
         "sqlite": [f"database={tmp_path / 'catalog.sqlite'}", f"root={tmp_path / 'tables'}"],
@@ -52,24 +58,50 @@ def test_data_goes_in_and_out(namespace: Namespace):
 
 
 def test_errors_are_those_of_the_backend(namespace: Namespace):
-    namespace.create_table("t", [{"id": 1}])
+    namespace.create_table("taken", [{"id": 1}])
 
     with pytest.raises(TableAlreadyExistsError):
-        namespace.create_table("t", [{"id": 2}])
+        namespace.create_table("taken", [{"id": 2}])
     with pytest.raises(TableNotFoundError):
         namespace.describe_table("nobody")
     with pytest.raises(NamespaceNotFoundError):
         namespace.list_tables("nowhere")
-    assert namespace.table("t").to_arrow().to_pylist() == [{"id": 1}]
+    assert namespace.table("taken").to_arrow().to_pylist() == [{"id": 1}]
 
 
 def test_functions_are_not_run_unless_enabled(namespace: Namespace):
-    namespace.create_table("t", [{"id": 1}])
-    column = virtual_column(lambda batch: batch.column("id"), inputs=["id"], outputs={"v": pa.int64()})
-    namespace.alter_table_add_columns("t", new_columns=[column])
+    _add_function(namespace)
 
     with pytest.raises(PermissionDeniedError, match=r"udf\.enabled"):
-        namespace.alter_table_backfill_columns("t", column="v")
+        namespace.alter_table_backfill_columns("computed", column="v")
+
+
+def test_functions_are_run_where_the_operator_enabled_them(tmp_path: Path):
+    with (
+        served(tmp_path, "memory", "udf.enabled=true") as server,
+        connect("rest", {"uri": server.url}) as namespace,
+    ):
+        _add_function(namespace)
+        job = namespace.alter_table_backfill_columns("computed", column="v").job_id
+        until(lambda: namespace.describe_transaction(id=[job]).status, lambda status: status.lower() == "succeeded")
+
+        assert namespace.table("computed").to_arrow()["v"].to_pylist() == [1]
+
+
+def _add_function(namespace: Namespace) -> None:
+    namespace.create_table("computed", [{"id": 1}])
+    column = virtual_column(lambda batch: batch.column("id"), inputs=["id"], outputs={"v": pa.int64()})
+    namespace.alter_table_add_columns("computed", new_columns=[column])
+
+
+def test_a_server_is_not_ready_while_what_it_serves_does_not_answer():
+    async def ask(path: str) -> int:
+        unreachable = connect("rest", {"uri": "http://127.0.0.1:9", "retry.attempts": "1"})
+        app = create_app(unreachable, ServerSettings(access_log=False))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+            return (await http.get(path)).status_code
+
+    assert (asyncio.run(ask("/readyz")), asyncio.run(ask("/healthz"))) == (503, 200)
 
 
 @pytest.fixture(scope="module")

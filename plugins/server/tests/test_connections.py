@@ -25,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.fixture
 def connection(server: Running) -> Iterator[socket.socket]:
     where = urlsplit(server.url)
-    with socket.create_connection((where.hostname, where.port), timeout=30) as opened:
+    with socket.create_connection((where.hostname, where.port or 80), timeout=30) as opened:
         yield opened
 
 
@@ -36,7 +36,8 @@ def request(path: str, *more: bytes, body: bytes = BODY) -> bytes:
 
 def answers(connection: socket.socket, count: int) -> list[tuple[int, bytes, bytes]]:
     """So many answers: status, head and body of each."""
-    received, found = b"", []
+    found: list[tuple[int, bytes, bytes]] = []
+    received = b""
     while len(found) < count:
         head, end, rest = received.partition(b"\r\n\r\n")
         length = int(re.findall(rb"content-length: (\d+)", head)[0]) if end else 0

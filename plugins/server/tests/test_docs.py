@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from lancespace_server import ServerSettings
+from lancespace_server.__main__ import parser
 from lancespace_server.policy import ACTIONS, Policy
 
 PLUGIN = Path(__file__).parents[1]
@@ -35,6 +37,17 @@ def test_settings_that_pages_name_exist():
         for option in re.findall(r"(?<![\w-])--([a-z]+-[a-z-]+)", ours):
             name = option.removeprefix("no-").replace("-", "_")
             assert name in known or f"no_{name}" in known, f"{page.name}: --{option}"
+
+
+def test_commands_on_the_pages_are_taken():
+    text = "".join(page.read_text() for page in PAGES.glob("*.md")).replace("\\\n", "")
+    commands = re.findall(r"^\$ python -m lancespace_server (.*)$", text, re.MULTILINE)
+
+    assert len(commands) >= 3
+    for command in commands:
+        given = vars(parser().parse_args(shlex.split(command)))
+        settings = {name: value for name, value in given.items() if name not in {"backend", "properties"}}
+        ServerSettings(**settings).check(has_env_keys=False)
 
 
 def test_the_policy_on_the_page_is_valid(tmp_path: Path):

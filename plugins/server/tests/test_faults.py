@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from http.client import HTTPResponse
 from pathlib import Path
+from typing import Any
 
 import httpx
-import pyarrow as pa
 import pytest
 
 from lancespace.testing.samples import COUNT, sample, stream
 from lancespace.testing.waiting import until
+from plugins.server.tests.callers import (
+    ARROW,
+    BIG,
+    FIRST_BATCHES,
+    chunk,
+    connection,
+    head,
+    received,
+    under_way,
+    upload_head,
+)
 from plugins.server.tests.hosting import Running, client, served
-
-ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
-BIG = stream(pa.concat_tables([sample()] * 40_000), batch_rows=10_000)
-"""Larger than what the server holds of a body, in many batches."""
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("faults")
-    slow = ["--header-timeout", "1", "--idle-timeout", "1", "--buffer-bytes", "1000000"]
+    slow = [
+        "--header-timeout",
+        "1",
+        "--idle-timeout",
+        "1",
+        "--buffer-bytes",
+        "1000000",
+        "--spool-directory",
+        str(folder),
+    ]
     with served(folder, "dir", f"root={folder / 'catalog'}", *slow, "--max-connections", "50") as running:
         yield running
 
@@ -35,32 +50,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def http(server: Running) -> Iterator[httpx.Client]:
     with client(server) as opened:
         yield opened
-
-
-@contextmanager
-def connection(server: Running) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=30) as opened:
-        yield opened
-
-
-def head(path: str, *lines: str) -> bytes:
-    return "\r\n".join([f"POST {path} HTTP/1.1", "host: localhost", *lines, "", ""]).encode()
-
-
-def received(opened: socket.socket) -> bytes:
-    """Everything until the server hangs up."""
-    parts = []
-    while part := opened.recv(65536):
-        parts.append(part)
-    return b"".join(parts)
-
-
-def chunk(data: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(data), data)
-
-
-def upload_head(table: str, verb: str) -> bytes:
-    return head(f"/v1/table/{table}/{verb}", f"content-type: {ARROW['content-type']}", "transfer-encoding: chunked")
 
 
 def fill(http: httpx.Client, table: str) -> None:
@@ -127,15 +116,20 @@ def test_a_slow_body_is_cut_off(server: Running, http: httpx.Client, verb: str):
         assert versions(http, table) == [1]
 
 
-@pytest.mark.parametrize("size", [100, 700_000, 4_000_000])
+@pytest.mark.parametrize(
+    ("size", "abruptly"), [(100, True), (700_000, True), (4_000_000, True), (FIRST_BATCHES, False)]
+)
 @pytest.mark.parametrize("verb", ["create", "insert", "insert?mode=overwrite", "merge_insert?on=id"])
-def test_a_caller_that_goes_away_leaves_nothing_behind(server: Running, http: httpx.Client, verb: str, size: int):
+def test_a_caller_that_goes_away_leaves_nothing_behind(
+    server: Running, http: httpx.Client, verb: str, size: int, abruptly: bool
+):
     table = f"gone_{size}_" + "".join(filter(str.isalpha, verb))
     if verb != "create":
         fill(http, table)
     with connection(server) as gone:
         gone.sendall(upload_head(table, verb) + chunk(BIG[:size]))
-        gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # Leaves with a reset.
+        if abruptly:  # With a reset, which may overtake what was sent.
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     idle(http)
     if verb == "create":
@@ -145,17 +139,51 @@ def test_a_caller_that_goes_away_leaves_nothing_behind(server: Running, http: ht
         assert http.post(f"/v1/table/{table}/count_rows", json={}).json() == COUNT
 
 
-def test_a_caller_that_does_not_take_its_answer_is_cut_off(server: Running, http: httpx.Client):
-    assert http.post("/v1/table/huge/create", content=BIG, headers=ARROW).status_code == 200
+def test_a_body_that_waits_for_its_end_waits_on_disk(server: Running, http: httpx.Client):
+    folder = server.log.parent
+    with connection(server) as sending:
+        sending.sendall(upload_head("spooled", "create") + chunk(BIG[:4_000_000]))
+        until(lambda: [path.stat().st_size for path in folder.glob("lancespace-*")], bool)
+
+    idle(http)
+    assert not list(folder.glob("lancespace-*"))
+
+
+@pytest.fixture(scope="module")
+def huge(server: Running) -> bytes:
+    """A query whose answer does not fit into any buffer on its way."""
+    with client(server) as http:
+        assert http.post("/v1/table/huge/create", content=BIG, headers=ARROW).status_code == 200
     body = b'{"k": 1000000, "vector": {}}'
+    return head("/v1/table/huge/query", f"content-length: {len(body)}") + body
+
+
+def test_a_caller_that_does_not_take_its_answer_is_cut_off(server: Running, http: httpx.Client, huge: bytes):
     with connection(server) as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        slow.sendall(head("/v1/table/huge/query", f"content-length: {len(body)}") + body)
-        until(lambda: _under_way(server), bool)
+        slow.sendall(huge)
+        until(lambda: under_way(server), bool)
         idle(http)
-        logged = until(lambda: [line for line in server.lines().splitlines() if "query_table" in line], bool)
+        logged = until(lambda: queries(server), bool)
 
-    assert [json.loads(line)["error"] for line in logged] == ["INVALID_INPUT"]  # Too slow, after 200 was said.
+    assert logged[-1]["error"] == "INVALID_INPUT"  # Too slow, after 200 was said.
+
+
+def test_a_caller_that_leaves_in_the_middle_of_its_answer_holds_nothing(
+    server: Running, http: httpx.Client, huge: bytes
+):
+    before = len(queries(server))
+    with connection(server) as gone:
+        gone.sendall(huge)
+        assert gone.recv(1000).startswith(b"HTTP/1.1 200 ")
+
+    idle(http)
+    (logged,) = until(lambda: queries(server)[before:], bool)
+    assert logged["sent"] < len(BIG)
+
+
+def queries(server: Running) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in server.lines().splitlines() if '"query_table"' in line]
 
 
 def test_an_operation_that_takes_too_long_is_answered_and_leaves_nothing(tmp_path: Path):
@@ -164,11 +192,13 @@ def test_an_operation_that_takes_too_long_is_answered_and_leaves_nothing(tmp_pat
         fill(http, "late")
         with connection(server) as waiting:
             waiting.sendall(upload_head("late", "insert") + chunk(BIG[:2_000_000]))
-            answer = waiting.recv(65536)
+            answer = HTTPResponse(waiting)
+            answer.begin()
+            said = answer.read()
         idle(http)
 
-        assert answer.startswith(b"HTTP/1.1 504 ")
-        assert b"The operation takes longer than 0.5 s" in answer
+        assert answer.status == 504
+        assert b"The operation takes longer than 0.5 s" in said
         assert versions(http, "late") == [1]
 
 
@@ -225,26 +255,3 @@ def begun(key: str) -> bytes:
 
 def listing(http: httpx.Client, key: str) -> httpx.Response:
     return http.get("/v1/table", headers={"x-api-key": key})
-
-
-def test_what_runs_is_finished_before_the_server_stops(tmp_path: Path):
-    with served(tmp_path, "dir", f"root={tmp_path / 'catalog'}") as server:
-        with connection(server) as running:
-            running.sendall(upload_head("late", "create") + chunk(BIG[:1_000_000]))
-            until(lambda: _under_way(server), bool)
-            server.process.send_signal(signal.SIGTERM)
-            until(lambda: "stopping" in server.lines(), bool)
-            for start in range(1_000_000, len(BIG), 1_000_000):
-                running.sendall(chunk(BIG[start : start + 1_000_000]))
-            running.sendall(b"0\r\n\r\n")
-            answer = received(running)
-        assert server.process.wait(30) == -signal.SIGTERM
-
-    assert answer.startswith(b"HTTP/1.1 200 ")
-    with served(tmp_path, "dir", f"root={tmp_path / 'catalog'}") as server, client(server) as http:
-        assert http.post("/v1/table/late/count_rows", json={}).json() == 40_000 * COUNT
-
-
-def _under_way(server: Running) -> bool:
-    with client(server) as http:
-        return "lancespace_requests_under_way 1.0" in http.get("/metrics").text

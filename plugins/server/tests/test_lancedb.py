@@ -1,7 +1,7 @@
-"""lancedb's namespace connection against our server: all that it asks a catalog for.
+"""lancedb's namespace connection against our server: what comes of its calls.
 
-It opens tables by their location and works on them itself; what it can hand over to the server, it is let do both ways.
-Its own ``table_exists`` and ``namespace_exists`` have no client to ask in 0.40 and never reach a server.
+Which of them reach the server is in ``test_lancedb_calls.py``. Each test runs twice: with all that can be pushed down
+to the server pushed down, and without.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ FOURTH = pa.table({"id": [4], "vector": pa.array([[9.0, 9.0]], VECTORS)})
 
 @pytest.fixture(params=[None, ["QueryTable", "CreateTable"]], ids=["itself", "server"])
 def database(request: pytest.FixtureRequest, host: Running, tmp_path: Path) -> Any:
-    """Where the params say, the server creates tables and answers queries."""
     properties = {"uri": catalog_url(host, tmp_path)}
     return lancedb.connect_namespace("rest", properties, namespace_client_pushdown_operations=request.param)
 
@@ -33,6 +32,8 @@ def test_namespaces(database: Any):
 
     assert database.describe_namespace(["sales"]).properties["owner"] == "ada"
     assert database.list_namespaces(["sales"]).namespaces == ["eu"]
+    assert database.namespace_client() is not None  # Before it was asked for, lancedb 0.40 has none to look with.
+    assert [database.namespace_exists(["sales", name]) for name in ("eu", "us")] == [True, False]
     database.drop_namespace(["sales", "eu"])
     assert database.list_namespaces(["sales"]).namespaces == []
 
@@ -44,6 +45,8 @@ def test_tables_are_created_listed_opened_and_dropped(database: Any):
 
     assert created.count_rows() == opened.count_rows() == 3
     assert database.list_tables(namespace_path=["sales"]).tables == ["orders"]
+    assert database.namespace_client() is not None  # As above.
+    assert [database.table_exists(["sales", name]) for name in ("orders", "people")] == [True, False]
     database.drop_table("orders", namespace_path=["sales"])
     assert database.list_tables(namespace_path=["sales"]).tables == []
 

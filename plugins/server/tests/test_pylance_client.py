@@ -14,12 +14,10 @@ from lance.namespace import RestNamespace
 from lance_namespace import LanceNamespace
 from pydantic import BaseModel
 
-from lancespace.models import model
-from lancespace.operations import OPERATIONS
 from lancespace.testing import Conformance, Feature
 from plugins.server.tests.hosting import Running, catalog_url
+from tests.conformance import calling
 
-_TAKES_DICTS = {"create_table_version", "describe_table_version", "batch_delete_table_versions"}
 _DEFECTS: dict[str, list[str]] = {
     "CreateTableScalarIndex answers with another operation's model": [
         "test_supported_operation[create_table_scalar_index]"
@@ -44,7 +42,4 @@ class TestPylanceClient(Conformance):
         return self.connect(workdir)
 
     def call(self, namespace: LanceNamespace, operation: str, request: BaseModel, data: bytes | None = None) -> Any:
-        if operation not in _TAKES_DICTS:
-            return super().call(namespace, operation, request, data)
-        answer = getattr(namespace, operation)(request.model_dump(exclude_none=True))
-        return model(OPERATIONS[operation].response).model_validate(answer)
+        return calling.call(namespace, operation, request, data)

@@ -22,8 +22,8 @@ from lancespace.operations import OPERATIONS
 from lancespace.testing.samples import sample, stream
 from plugins.server.tests.hosting import client, served
 
-EXAMPLES = 30
-"""Per operation: enough to find most mistakes, few enough to run with every change."""
+EXAMPLES = 15
+"""Per operation, the same in every run: enough to find most mistakes, few enough to run with every change."""
 
 pytestmark = pytest.mark.slow
 

@@ -87,6 +87,7 @@ def test_every_setting_is_an_option():
         (["nosuch"], "nosuch"),
         (["dir"], "needs the property 'root'"),
         (["memory", "--host", "0.0.0.0"], "Refusing to listen on '0.0.0.0' without authentication"),
+        (["memory", "--workers", "2"], "The memory backend has its catalog in one process: serve it with workers=1."),
         (["memory", "--api-keys", "/no/such/file"], "/no/such/file"),
         (["memory", "--tls-certificate", "/no/such/file", "--tls-key", "/no"], "No such file"),
         (

@@ -15,6 +15,9 @@ from lance_namespace import ServiceUnavailableError
 _REFRESH_SECONDS = 60.0
 """An unknown key id makes us look again, but not more often than this: anybody can send unknown ids."""
 
+_PAUSE_SECONDS = 5.0
+"""The same after a failure: who waits for a source that does not answer keeps others waiting."""
+
 _FETCH_SECONDS = 10.0
 _LARGEST = 1 << 20
 
@@ -27,6 +30,7 @@ class Jwks:
         self._lock = threading.Lock()
         self._keys: dict[str | None, jwt.PyJWK] = {}
         self._read_at = float("-inf")
+        self._failure: ServiceUnavailableError | None = None
 
     def cached(self, key_id: str | None) -> jwt.PyJWK | None:
         """The key, if it is at hand."""
@@ -36,13 +40,22 @@ class Jwks:
         """The key, looked for at its source if need be; this may take a network round trip.
 
         Raises:
-            ServiceUnavailableError: If the source cannot be read.
+            ServiceUnavailableError: If the source cannot be read, or could not a moment ago.
         """
         with self._lock:
-            if key_id not in self._keys and time.monotonic() - self._read_at > _REFRESH_SECONDS:
-                self._keys = self._read()
-                self._read_at = time.monotonic()
+            pause = _REFRESH_SECONDS if self._failure is None else _PAUSE_SECONDS
+            if key_id not in self._keys and time.monotonic() - self._read_at > pause:
+                self._refresh()
+            if key_id not in self._keys and self._failure is not None:
+                raise self._failure
         return self._keys.get(key_id)
+
+    def _refresh(self) -> None:
+        try:
+            self._keys, self._failure = self._read(), None
+        except ServiceUnavailableError as error:
+            self._failure = error
+        self._read_at = time.monotonic()
 
     def _read(self) -> dict[str | None, jwt.PyJWK]:
         try:
