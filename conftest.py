@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from xdist.scheduler import LoadFileScheduling
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     import pytest
 
 pytest_plugins = ["tests.emulators.fixtures"]
+
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+"""Nothing that Spark does in a test is done often enough to be worth Java's second compiler: it takes a third longer."""
 
 TOGETHER = ("plugins/spark/",)
 """Folders whose tests share something slow to start: all of them run in one process."""
