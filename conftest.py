@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.emulators.fixtures"]
 
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-"""Nothing that Spark does in a test is done often enough to be worth Java's second compiler: it takes a third longer."""
+"""What Spark does in a test is done too seldom to be worth Java's second compiler: tests take longer with it."""
 
 TOGETHER = ("plugins/spark/",)
 """Folders whose tests share something slow to start: all of them run in one process."""

@@ -33,7 +33,7 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
-from lancespace.errors import redact, translate, translated
+from lancespace.errors import JobCanceled, redact, translate, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -348,3 +348,8 @@ def test_secrets_stay_out_of_messages(text, shown):
     error = translate(OSError(text))
     assert isinstance(error, LanceNamespaceError)
     assert shown in str(error)
+
+
+def test_the_end_of_a_cancelled_job_is_no_failure():
+    with pytest.raises(JobCanceled), translated("refresh a view"):
+        raise JobCanceled

@@ -9,7 +9,8 @@ from plugins.dir.tests.processes import Process
 from tests.clouds.everything import use_everything
 from tests.emulators.clouds import Cloud
 from tests.emulators.loopback import Request
-from tests.emulators.proxy import proxy_to
+from tests.emulators.metadata_google import metadata_server
+from tests.emulators.proxy import Proxy, proxy_to
 
 READ, WRITE, DELETE = frozenset({"GET", "HEAD"}), frozenset({"PUT", "POST"}), frozenset({"DELETE", "POST"})
 KINDS = {
@@ -70,12 +71,24 @@ def is_of(kind: str, request: Request) -> bool:
     return request.method in methods and part in unquote(request.target) + request.body.decode(errors="replace")
 
 
+def check(proxy: Proxy, root: str, signer: str, variables: dict[str, str]) -> None:
+    """Use a catalog with these variables: all that is asked is signed, and there is every kind of it."""
+    proxy.heal()
+    Process(use_everything, root, variables).result()
+    strangers = {request.target for request in proxy.requests if signer not in request.headers["Authorization"]}
+    assert strangers == set()
+    assert [kind for kind in KINDS if not any(is_of(kind, request) for request in proxy.requests)] == []
+
+
 def test_all_that_is_asked_is_asked_by_who_the_environment_says(cloud: Cloud, tmp_path: Path):
     ways = {"s3": s3, "gs": gs, "az": az, "oss": oss}[cloud.scheme]
     with proxy_to(cloud.endpoint) as proxy:
         for signer, variables in ways(cloud, proxy.endpoint, tmp_path):
-            proxy.heal()
-            Process(use_everything, cloud.new_root(), variables).result()
-            strangers = {request.target for request in proxy.requests if signer not in request.headers["Authorization"]}
-            assert strangers == set()
-            assert [kind for kind in KINDS if not any(is_of(kind, request) for request in proxy.requests)] == []
+            check(proxy, cloud.new_root(), signer, variables)
+
+
+def test_the_account_of_a_machine_of_googles(gcs_cloud: Cloud, tmp_path: Path):
+    """Both clients end their search for credentials at the machine's metadata server."""
+    with proxy_to(gcs_cloud.endpoint) as proxy, metadata_server(gcs_cloud.secret) as variables:
+        variables |= {"STORAGE_EMULATOR_HOST": proxy.endpoint, "HOME": str(tmp_path)}
+        check(proxy, gcs_cloud.new_root(), f"Bearer {gcs_cloud.secret}", variables)

@@ -1,116 +1,72 @@
-"""The writes that are tried on a bad network: how to do each, and how to see what it did."""
+"""The writes that are tried on a bad network: the suite's example of each operation, and how to see what it did."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from lance_namespace import CreateTableVersionRequest
+from lance_namespace import LanceNamespace
+from pydantic import BaseModel
 
-import lancespace
-from lancespace.testing.samples import COUNT, sample
+from lancespace.operations import OPERATIONS
+from lancespace.testing.client import Client
+from lancespace.testing.examples import TABLE
 from lancespace.testing.staging import stage_append
 from tests.emulators.clouds import Cloud
 
 State = dict[str, Any]
+Fields = dict[str, Any]
+
+JOBS = {"alter_table_backfill_columns", "refresh_materialized_view", "alter_transaction"}
+"""What they do is done after the answer; the conformance suite waits for it."""
+
+WRITES = [name for name, row in OPERATIONS.items() if row.writes and name not in JOBS]
 
 
-@dataclass(frozen=True)
-class Catalog:
-    """A catalog, as a client on a bad network sees it and as it is."""
-
-    cloud: Cloud
-    root: str
-    client: lancespace.Namespace
-    notes: dict[str, Any] = field(default_factory=dict)
-    """What preparing a write leaves for doing it."""
-
-    def state(self) -> State:
-        """All that is in it, seen by somebody else on a good network; what is repeated or half there shows."""
-        with self.cloud.connect(self.root) as namespace:
-            parents = namespace.list_namespaces().namespaces
-            tables = [f"{parent}.{name}" for parent in parents for name in namespace.list_tables(parent).tables]
-            return {"namespaces": parents, "tables": {table: _rows(namespace, table) for table in tables}}
+@contextmanager
+def connected(cloud: Cloud, root: str) -> Iterator[Client]:
+    """A client of a catalog, as the conformance suite has it."""
+    with cloud.connect(root) as namespace:
+        everything = frozenset(OPERATIONS)
+        yield Client(namespace, everything, everything, _send, cloud.storage)
 
 
-@dataclass(frozen=True)
-class Write:
-    """One write: what must be there before, what it does, and what is there after."""
-
-    name: str
-    prepare: Callable[[Catalog], object]
-    act: Callable[[Catalog], object]
-    before: State
-    after: State
-    halfway: State | None = None
-    """Where a failure may leave it; a repeat goes on from there."""
-    can_repeat: bool = True
-    """Whether the client may send it again after an error, without knowing whether it was done."""
+def prepare(client: Client, operation: str) -> Fields:
+    """Make the world in which the example of an operation succeeds; what its request says differently then."""
+    client.prepare(operation)
+    return _PREPARED[operation](client) if operation in _PREPARED else {}
 
 
-def _rows(namespace: lancespace.Namespace, table: str) -> int | None:
-    """How many rows a table has; None if it is only declared."""
-    if namespace.describe_table(table, check_declared=True).is_only_declared:
-        return None
-    return namespace.count_table_rows(table).count
+def state(cloud: Cloud, root: str) -> State:
+    """All that is in a catalog, seen by somebody else on a good network; what is repeated or half there shows."""
+    with connected(cloud, root) as client:
+        tables = client("list_tables", id=[], include_declared=False).tables
+        return {**client.state(), **{f"rows of {table}": client.rows([table]) for table in tables}}
 
 
-def _with_table(catalog: Catalog) -> None:
-    catalog.client.create_namespace("a")
-    catalog.client.create_table("a.t", sample())
+def _send(namespace: LanceNamespace, operation: str, request: BaseModel, data: bytes | None) -> Any:
+    method = getattr(namespace, operation)
+    return method(request) if data is None else method(request, data)
 
 
-def _with_staged(catalog: Catalog) -> None:
-    _with_table(catalog)
-    location = catalog.client.describe_table("a.t").location
-    assert location is not None
-    catalog.notes.update(stage_append(catalog.cloud.storage(location), stop=COUNT))
+def _staged(client: Client) -> Fields:
+    return stage_append(client.storage(client("describe_table", id=TABLE).location))
 
 
-def _commit(catalog: Catalog) -> object:
-    request = CreateTableVersionRequest(id=["a", "t"], **catalog.notes)
-    return catalog.client.create_table_version(request)
+def _out_of_the_catalog(client: Client) -> Fields:
+    location: str = client("deregister_table", id=TABLE).location
+    return {"location": location.rpartition("/")[2]}
 
 
-def _namespace(**tables: int | None) -> State:
-    return {"namespaces": ["a"], "tables": {f"a.{name}": rows for name, rows in tables.items()}}
+def _second_version(client: Client) -> Fields:
+    client.example("insert_into_table")
+    return {"version": 2}
 
 
-NOTHING: State = {"namespaces": [], "tables": {}}
-
-WRITES = (
-    Write("create_namespace", lambda _: None, lambda on: on.client.create_namespace("a"), NOTHING, _namespace()),
-    Write(
-        "drop_namespace",
-        lambda on: on.client.create_namespace("a"),
-        lambda on: on.client.drop_namespace("a"),
-        _namespace(),
-        NOTHING,
-    ),
-    Write(
-        "declare_table",
-        lambda on: on.client.create_namespace("a"),
-        lambda on: on.client.declare_table("a.t"),
-        _namespace(),
-        _namespace(t=None),
-    ),
-    Write(
-        "create_table",
-        lambda on: on.client.create_namespace("a"),
-        lambda on: on.client.create_table("a.t", sample()),
-        _namespace(),
-        _namespace(t=COUNT),
-        halfway=_namespace(t=None),
-    ),
-    Write(
-        "insert_into_table",
-        _with_table,
-        lambda on: on.client.insert_into_table("a.t", sample()),
-        _namespace(t=COUNT),
-        _namespace(t=2 * COUNT),
-        can_repeat=False,
-    ),
-    Write("create_table_version", _with_staged, _commit, _namespace(t=COUNT), _namespace(t=2 * COUNT)),
-    Write("drop_table", _with_table, lambda on: on.client.drop_table("a.t"), _namespace(t=COUNT), _namespace()),
-)
+_PREPARED: Mapping[str, Callable[[Client], Fields]] = {
+    "register_table": _out_of_the_catalog,
+    "create_table_version": _staged,
+    "batch_create_table_versions": lambda client: {"entries": [{"id": TABLE, **_staged(client)}]},
+    "update_table_tag": _second_version,
+}

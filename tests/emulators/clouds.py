@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lancespace.storage import Storage
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cloud:
     """The options of an emulator, and a way to make buckets in it."""
 

@@ -37,6 +37,11 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
+
+class JobCanceled(Exception):  # noqa: N818 - a request, not an error
+    """Raised inside a job by its work, at a safe point, after it was cancelled; nothing translates it."""
+
+
 ErrorClass = type[LanceNamespaceError]
 Rows = tuple[tuple[str, ErrorClass], ...]
 
@@ -60,7 +65,7 @@ _MESSAGES: Rows = (
     (r"Ref conflict error: [Bb]ranch .* is referenced", InvalidTableStateError),
     # pylance answers an internal error when the branch to be created is already there.
     (r"Ref conflict error: [Bb]ranch|Clone operation should not enter", TableBranchAlreadyExistsError),
-    (r"^Ref is invalid", InvalidInputError),
+    (r"^(Storage error: )?Ref is invalid", InvalidInputError),
     (r"^Version not found|_versions/\d+\.manifest (was )?not found", TableVersionNotFoundError),
     (r"Not found: \S*_versions/\d+\.manifest", TableVersionNotFoundError),
     (r"Index name '.*' already exists", TableIndexAlreadyExistsError),
@@ -90,6 +95,7 @@ _MESSAGES: Rows = (
     (r"lacked valid authentication credentials|not authenticated", UnauthenticatedError),
     (r"Access ?Denied|lacked the necessary privileges", PermissionDeniedError),
     (r"error sending request|request or response body error|[Tt]imed out|dns error", ServiceUnavailableError),
+    (r"error decoding response body", ServiceUnavailableError),  # An answer of OSS that broke off.
 )
 
 _STATUSES: Mapping[int, ErrorClass] = {
@@ -190,6 +196,8 @@ def translated(about: str, *, missing: ErrorClass = TableNotFoundError) -> Itera
 
 def is_failure(error: BaseException) -> bool:
     """Whether to translate it: not KeyboardInterrupt and its like, but a panic of the Rust side is a failure as any."""
+    if isinstance(error, JobCanceled):
+        return False
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 

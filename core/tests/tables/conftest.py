@@ -41,7 +41,7 @@ class LocalFiles:
     def path(self, location: str) -> str:
         return str(self.filesystem._strip_protocol(location))
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *, unique: bool = False) -> None:  # noqa: ARG002 - as Storage's
         if not LocalStorage().put_if_absent(path, data):
             raise FileExistsError(path)
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
+import lance
 import pyarrow as pa
 import pytest
 from lance_namespace import (
@@ -29,6 +34,20 @@ class TestTags:
         people.call("delete_table_tag", tag="stable")
         with pytest.raises(TableTagNotFoundError, match="table 't' has no tag 'stable'"):
             people.call("get_table_tag_version", tag="stable")
+
+    def test_a_tag_is_written_as_pylance_writes_it(self, branched):
+        """But for the time, which nobody else writes; pylance then moves and deletes it as its own."""
+        dataset = lance.dataset(branched.tables["t",])
+        for tag, branch, version in (("main", None, 1), ("dev", "dev", 2)):
+            branched.call("create_table_tag", tag=f"{tag}.ours", version=version, branch=branch)
+            dataset.tags.create(f"{tag}.theirs", (branch, version))
+            ours, theirs = (_tag_file(dataset, f"{tag}.{whose}") for whose in ("ours", "theirs"))
+            assert ours.pop("createdAt") == ours.pop("updatedAt")
+            assert ours == {key: value for key, value in theirs.items() if not key.endswith("At")}
+        tags = dataset.tags.list()
+        assert abs((tags["dev.ours"]["created_at"] - tags["dev.theirs"]["created_at"]).total_seconds()) < 60
+        dataset.tags.update("dev.ours", 1)
+        dataset.tags.delete("main.ours")
 
     def test_of_a_branch(self, branched):
         branched.call("create_table_tag", tag="there", version=2, branch="dev")
@@ -163,3 +182,9 @@ class TestBranches:
         branched.call("create_table_tag", tag="here", version=2, branch="sub")
         with pytest.raises(InvalidTableStateError, match="referenced by tags"):
             branched.call("delete_table_branch", name="sub")
+
+
+def _tag_file(dataset: lance.LanceDataset, tag: str) -> dict[str, Any]:
+    path = Path(dataset.uri.removeprefix("file://"), "_refs", "tags", f"{tag}.json")
+    content: dict[str, Any] = json.loads(path.read_text())
+    return content

@@ -62,10 +62,6 @@ class JobStatus:
         return self.rows / (self.updated_at - self.started_at)
 
 
-class JobCanceled(Exception):  # noqa: N818 - a request, not an error
-    """Raised inside a job by its work, at a safe point, after it was cancelled."""
-
-
 class Work(Protocol):
     """What a running job is given: the way to tell how it is doing, and the engine's hands."""
 

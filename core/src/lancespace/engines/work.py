@@ -13,8 +13,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lancespace.engines import Job, JobCanceled, JobState, JobStatus, Result, Task
+from lancespace.engines import Job, JobState, JobStatus, Result, Task
 from lancespace.engines.records import new_job_id
+from lancespace.errors import JobCanceled
 
 if TYPE_CHECKING:
     from lancespace.engines.records import JobRecords

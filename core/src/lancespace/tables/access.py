@@ -18,6 +18,7 @@ from lance_namespace import (
 )
 
 from lancespace.errors import translate, translated
+from lancespace.storage.reading import read
 from lancespace.tables.clients import VersionClient
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class TableRef:
                 "or write its first rows with insert_into_table"
             )
         with translated(f"list the branches of table {self.name!r}"):
-            branches = latest.branches.list()
+            branches = read(latest.branches.list)
         if branch is not None and branch not in branches:
             return TableBranchNotFoundError(f"table {self.name!r} has no branch {branch!r}: see list_table_branches")
         where = f"the branch {branch!r} of table {self.name!r}" if branch else f"table {self.name!r}"

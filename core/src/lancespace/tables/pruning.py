@@ -11,6 +11,7 @@ from lance_namespace import (
     TableVersionNotFoundError,
 )
 
+from lancespace.storage.reading import read
 from lancespace.tables.access import MAIN_BRANCH, name_of
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ def refuse_needed(
 ) -> None:
     """Raise InvalidTableStateError if a tag or a branch goes back to one of the versions."""
     branch = None if request.branch == MAIN_BRANCH else request.branch
-    tags = {f"tag {name!r}": (tag["branch"], tag["version"]) for name, tag in dataset.tags.list().items()}
+    tags = {f"tag {name!r}": (tag["branch"], tag["version"]) for name, tag in read(dataset.tags.list).items()}
     branches = {
         f"branch {name!r}": (one["parent_branch"], one["parent_version"])
-        for name, one in dataset.branches.list().items()
+        for name, one in read(dataset.branches.list).items()
     }
     needed = [
         f"{what} needs version {at}" for what, (on, at) in (tags | branches).items() if on == branch and at in doomed

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _TRIES = 10
 
+_TOO_MANY = 429
+
 _PATIENCE = {"connect_timeout": 5, "read_timeout": 30}
 """In seconds; as pylance has it."""
 
@@ -60,6 +62,8 @@ class S3Storage:
             arguments["endpoint_url"] = _without_bucket(arguments["endpoint_url"], location)
         filesystem = S3FileSystem(use_listings_cache=False, config_kwargs=config, **arguments)
         filesystem.retries = _ROUNDS
+        if filesystem.session is None:
+            filesystem.session = _session(filesystem.kwargs)
         return filesystem
 
     @hookimpl
@@ -91,6 +95,22 @@ class S3Storage:
         """Assume the role for what is below a location."""
         lance = self.storage_options(location=location, options=options)
         return vending.assume_role(location, options, permission, settings, lance)
+
+
+def _session(arguments: dict[str, Any]) -> Any:
+    """The session that s3fs would make of these arguments; its clients ask again, too, after an answer 429."""
+    from aiobotocore.session import AioSession  # type: ignore[import-untyped]
+
+    session = AioSession(**arguments)
+    session.register("needs-retry.s3", _name_throttling)
+    return session
+
+
+def _name_throttling(response: tuple[Any, Any] | None, **_: Any) -> None:
+    """Call it by S3's own name for it, by which botocore knows what to try again: other stores have others, or none."""
+    answer = response[1] if response else {}
+    if answer.get("ResponseMetadata", {}).get("HTTPStatusCode") == _TOO_MANY:
+        answer.setdefault("Error", {})["Code"] = "SlowDown"
 
 
 def _put(filesystem: AbstractFileSystem, path: str, data: bytes) -> bool | None:

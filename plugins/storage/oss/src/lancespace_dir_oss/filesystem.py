@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import functools
 import random
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import oss2  # type: ignore[import-untyped]
 import requests
@@ -14,6 +15,8 @@ from ossfs import OSSFileSystem
 from ossfs.exceptions import translate_oss_error
 
 from lancespace.storage.trees import delete_in_batches
+
+Answer = TypeVar("Answer")
 
 _PATIENCE = 30
 """Seconds to wait for a connection, and for each part of an answer."""
@@ -90,15 +93,14 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
             raise OSError(errno.EIO, "OSS did not delete it", f"{bucket}/{refused}")
 
     def _call_oss(self, method_name: str, *args: Any, **kwargs: Any) -> Any:
-        """Ask the store; what may pass is tried again, after a random pause. ossfs gives up early, and never pauses."""
-        for longest in _PAUSES:
-            try:
-                return super()._call_oss(method_name, *args, retry=1, **kwargs)
-            except OSError as error:
-                if not (_may_pass(error) or _may_pass(error.__cause__)):
-                    raise
-            time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not a secret
-        return super()._call_oss(method_name, *args, retry=1, **kwargs)
+        """Ask the store, and again for what may pass: ossfs gives up early, and never pauses."""
+        return _patiently(functools.partial(super()._call_oss, method_name, *args, retry=1, **kwargs), _may_pass)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
+        """The content of a file, also if an answer breaks off: that comes after the call that is patient by itself."""
+        read = functools.partial(super().cat_file, path, start, end, **kwargs)
+        content: bytes = _patiently(read, lambda error: isinstance(error, requests.RequestException))
+        return content
 
     def _get_bucket(self, bucket_name: str, connect_timeout: int | None = None) -> oss2.Bucket:
         try:
@@ -117,17 +119,34 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
     def _ls_dir(self, path: str, delimiter: str = "/", prefix: str = "", **kwargs: Any) -> list[dict[str, Any]]:
         bucket, key = self.split_path(path.strip("/"))
         start = f"{key}/{prefix}" if key else prefix
+        timeout = kwargs.get("connect_timeout")
         try:
-            entries: list[dict[str, Any]] = self._get_object_info_list(
-                bucket, start, delimiter, kwargs.get("connect_timeout")
+            entries: list[dict[str, Any]] = _patiently(
+                lambda: self._get_object_info_list(bucket, start, delimiter, timeout), _may_pass
             )
         except oss2.exceptions.OssError as error:
             raise translate_oss_error(error) from error
         return [{**entry, "name": entry["name"].rstrip("/")} for entry in entries]
 
 
-def _may_pass(error: BaseException | None) -> bool:
+def _patiently(ask: Callable[[], Answer], may_pass: Callable[[BaseException], bool]) -> Answer:
+    """Ask the store; what may pass is tried again, after a random pause."""
+    for longest in _PAUSES:
+        try:
+            return ask()
+        except (OSError, oss2.exceptions.OssError) as error:
+            if not may_pass(error):
+                raise
+        time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not a secret
+    return ask()
+
+
+def _may_pass(error: BaseException) -> bool:
     """Whether the store could not be reached, or could not answer now; an answer may also break off."""
+    return _is_passing(error) or _is_passing(error.__cause__)
+
+
+def _is_passing(error: BaseException | None) -> bool:
     if isinstance(error, oss2.exceptions.RequestError | requests.RequestException):
         return True
     return isinstance(error, oss2.exceptions.ServerError) and (error.status >= 500 or error.status == 429)  # noqa: PLR2004
