@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Protocol
 
 from lancespace_server.headers import Headers
 
@@ -25,19 +24,25 @@ _JSON = b"application/json"
 _FIRST_FAILURE = 400
 
 
-class Connection(NamedTuple):
+class Connection(Protocol):
     """What our HTTP protocol knows and can do, and ASGI has no word for; other HTTP servers have none."""
 
-    subject: str
-    """That of the client's certificate; empty if there is none."""
-    abort: Callable[[], None]
-    """Closes the connection without sending what still waits."""
-    send_chunk: Callable[[bytes], Awaitable[None]]
-    """Sends a part of an answer that has begun and has no length, without a copy."""
-    send_whole: Callable[[int, RawHeaders, bytes], Awaitable[None]]
-    """Sends a whole answer that is no failure, in one piece; its headers are taken as they are."""
-    has_all: Callable[[], bool]
-    """Whether the whole body of the request has come."""
+    @property
+    def subject(self) -> str:
+        """That of the client's certificate; empty if there is none."""
+
+    @property
+    def has_all(self) -> bool:
+        """Whether the whole body of the request has come."""
+
+    def abort(self) -> None:
+        """Close the connection without sending what still waits."""
+
+    async def send_chunk(self, chunk: bytes) -> None:
+        """Send a part of an answer that has begun and has no length, without a copy."""
+
+    async def send_whole(self, status: int, headers: RawHeaders, body: bytes) -> None:
+        """Send a whole answer that is no failure, in one piece; its headers are taken as they are."""
 
 
 class Exchange:
@@ -70,7 +75,7 @@ class Exchange:
     @property
     def has_all(self) -> bool:
         """Whether the whole body has come, as far as that is known: nobody needs to be waited for then."""
-        return self._connection is not None and self._connection.has_all()
+        return self._connection is not None and self._connection.has_all
 
     async def begin(self, status: int, content_type: bytes, more: RawHeaders) -> None:
         """Send the head of the answer."""

@@ -11,7 +11,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from lancespace_server import failures
 from lancespace_server.auth.certificates import subject_of
-from lancespace_server.exchange import CONNECTION, Connection
+from lancespace_server.exchange import CONNECTION
 from lancespace_server.failures import Failure
 
 if TYPE_CHECKING:
@@ -21,6 +21,52 @@ if TYPE_CHECKING:
     from lancespace_server.types import RawHeaders
 
 MAX_HEAD_BYTES = 64 * 1024
+
+
+class RequestConnection:
+    """The connection, as far as one request is concerned: see :class:`lancespace_server.exchange.Connection`."""
+
+    __slots__ = ("_cycle", "_protocol", "subject")
+
+    def __init__(self, protocol: HttpToolsProtocol, cycle: RequestResponseCycle, subject: str) -> None:
+        self._protocol = protocol
+        self._cycle = cycle
+        self.subject = subject
+
+    @property
+    def has_all(self) -> bool:
+        """The parser has seen the end of the body."""
+        return not self._cycle.more_body
+
+    def abort(self) -> None:
+        """Hang up."""
+        self._protocol.transport.abort()
+
+    async def send_chunk(self, chunk: bytes) -> None:
+        """Send a part of a chunked answer as it is; uvicorn would copy it, to put its length before it."""
+        flow, transport = self._protocol.flow, self._protocol.transport
+        if flow.write_paused:
+            await flow.drain()
+        if not transport.is_closing():
+            transport.writelines((b"%x\r\n" % len(chunk), chunk, b"\r\n"))
+
+    async def send_whole(self, status: int, headers: RawHeaders, body: bytes) -> None:
+        """Do what uvicorn does with an answer in two parts: its checks of each header take longer than all the rest."""
+        protocol, cycle = self._protocol, self._cycle
+        if protocol.flow.write_paused:
+            await protocol.flow.drain()
+        if cycle.disconnected:
+            return
+        cycle.response_started = cycle.response_complete = True
+        cycle.waiting_for_100_continue = False
+        lines = [name + b": " + value + b"\r\n" for name, value in (*protocol.server_state.default_headers, *headers)]
+        if not cycle.keep_alive:
+            lines.append(b"connection: close\r\n")
+        protocol.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            protocol.transport.close()
+        cycle.on_response()
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -54,31 +100,24 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count what comes before the head is complete; after an early answer, take the rest for a while only."""
-        if self._timer is None and (self._is_in_head or self.cycle.response_complete):
-            self._expect_head()
         self._has_progressed = False
         super().data_received(data)
         if not self._is_in_head or self._has_progressed:
             self._head_bytes = 0
-            return
-        self._head_bytes += len(data)
+        else:
+            self._head_bytes += len(data)
         if self._head_bytes > MAX_HEAD_BYTES:
             message = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes."
             self._refuse(Failure(431, ErrorCode.INVALID_INPUT, message))
+        elif self._timer is None and (self._head_bytes or (not self._is_in_head and self.cycle.response_complete)):
+            self._expect_head()
 
     def on_headers_complete(self) -> None:
         """The head is there in time: give the application what ASGI has no word for."""
         self._stop_timer()
         self._is_in_head, self._has_progressed = False, True
         super().on_headers_complete()
-        cycle = self.cycle
-        known: Any = Connection(
-            self._subject,
-            self.transport.abort,
-            self._send_chunk,
-            lambda status, headers, body: self._send_whole(cycle, status, headers, body),
-            lambda: not cycle.more_body,
-        )
+        known: Any = RequestConnection(self, self.cycle, self._subject)
         self.scope["extensions"] = {CONNECTION: known}
 
     def on_body(self, body: bytes) -> None:
@@ -98,30 +137,6 @@ class GuardedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with the spec's JSON error."""
         self._refuse(Failure(400, ErrorCode.INVALID_INPUT, msg))
-
-    async def _send_chunk(self, chunk: bytes) -> None:
-        """Send a part of a chunked answer as it is; uvicorn would copy it, to put its length before it."""
-        if self.flow.write_paused:
-            await self.flow.drain()
-        if not self.transport.is_closing():
-            self.transport.writelines((b"%x\r\n" % len(chunk), chunk, b"\r\n"))
-
-    async def _send_whole(self, cycle: RequestResponseCycle, status: int, headers: RawHeaders, body: bytes) -> None:
-        """Do what uvicorn does with an answer in two parts: its checks of each header take longer than all the rest."""
-        if self.flow.write_paused:
-            await self.flow.drain()
-        if cycle.disconnected:
-            return
-        cycle.response_started = cycle.response_complete = True
-        cycle.waiting_for_100_continue = False
-        lines = [name + b": " + value + b"\r\n" for name, value in (*self.server_state.default_headers, *headers)]
-        if not cycle.keep_alive:
-            lines.append(b"connection: close\r\n")
-        self.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
-        cycle.message_event.set()
-        if not cycle.keep_alive:
-            self.transport.close()
-        cycle.on_response()
 
     def _expect_head(self) -> None:
         self._timer = self.loop.call_later(self.settings.header_timeout, self._too_slow)
