@@ -28,7 +28,7 @@ ROWS = int(os.environ.get("LANCESPACE_BENCH_SPARK_ROWS", "5000000"))
 DIMENSIONS = 16
 ROUNDS, UNCOUNTED = 5, 3
 """How often each thing is done, and how often before that: Java compiles what it has seen a few times."""
-QUICK_ROUNDS, QUICK_UNCOUNTED = 15, 45
+QUICK_ROUNDS, QUICK_UNCOUNTED = 15, 120
 """The same for what takes a fraction of a second and is done often."""
 UNMEASURED = ("spark.sql.execution.arrow.maxBytesPerBatch", "2147483647")
 """With this, Spark does not work out the size of a batch after each row; see docs/spark on when that is safe."""

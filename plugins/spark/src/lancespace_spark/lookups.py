@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lancespace_spark.casting import cast_batch
@@ -35,17 +36,35 @@ def search(options: SourceOptions, wire: pa.Schema) -> RowsPartition:
     return pack(found, wire)
 
 
-def look_up(dataset: lance.LanceDataset, filter_text: str, wire: pa.Schema) -> pa.Table | None:
-    """The rows for which a filter holds, if an index finds them and they are few; None otherwise."""
-    import pyarrow as pa
+@dataclass(frozen=True)
+class LookUp:
+    """Rows for which a filter holds, with Lance's plan to find them."""
 
+    dataset: lance.LanceDataset
+    scanner: lance.LanceScanner
+    plan: str
+    wire: pa.Schema
+
+    def rows(self) -> pa.Table | None:
+        """The rows, if an index finds them and they are few; None otherwise."""
+        import pyarrow as pa
+
+        if not _is_by_index(self.dataset, self.plan):
+            return None
+        rows = self.scanner.to_table()
+        if rows.num_rows > MOST_ROWS:
+            return None
+        return pa.Table.from_batches([cast_batch(batch, self.wire) for batch in rows.to_batches()], self.wire)
+
+
+def plan(dataset: lance.LanceDataset, filter_text: str, wire: pa.Schema) -> LookUp:
+    """Plan a look-up.
+
+    Raises:
+        ValueError: If Lance cannot evaluate the filter; on an unsigned column it refuses negative numbers. Or OSError.
+    """
     scanner = dataset.scanner(columns=wire.names, filter=filter_text, limit=MOST_ROWS + 1)
-    if not _is_by_index(dataset, scanner.explain_plan(verbose=True)):
-        return None
-    rows = scanner.to_table()
-    if rows.num_rows > MOST_ROWS:
-        return None
-    return pa.Table.from_batches([cast_batch(batch, wire) for batch in rows.to_batches()], wire)
+    return LookUp(dataset, scanner, scanner.explain_plan(verbose=True), wire)
 
 
 def pack(batches: Iterable[pa.RecordBatch], wire: pa.Schema) -> RowsPartition:

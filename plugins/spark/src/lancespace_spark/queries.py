@@ -47,7 +47,7 @@ def sql(spark: SparkSession, namespace: Namespace, statement: str) -> DataFrame:
     text = _rewritten(statement, bound)
     with _views(spark, bound) as show:
         show([one.blank(spark) for one in bound])
-        planned = spark.sql(text)
+        planned = _run(spark, text)
         scans = needs.scans_of(planned)
         aggregated = _aggregated(spark, planned, scans, bound)
         if aggregated is not None:
@@ -55,10 +55,10 @@ def sql(spark: SparkSession, namespace: Namespace, statement: str) -> DataFrame:
         needed, names = needs.by_mention(scans), {word.lower() for word in parsed.words}
         show([one.reduced(spark, needed.get(one.number, needs.Need()), names) for one in bound])
         try:
-            return spark.sql(text)
+            return _run(spark, text)
         except AnalysisException:  # A name that only the whole table has, in a place where no column is expected.
             show([one.whole(spark) for one in bound])
-            return spark.sql(text)
+            return _run(spark, text)
 
 
 def attach(spark: SparkSession, namespace: Namespace, parent: str = "") -> list[str]:
@@ -73,6 +73,13 @@ def attach(spark: SparkSession, namespace: Namespace, parent: str = "") -> list[
         reader.load().createOrReplaceTempView(f"`{name}`")
         attached.append(name)
     return attached
+
+
+def _run(spark: SparkSession, text: str) -> DataFrame:
+    """What ``spark.sql`` does, without the arguments that it would prepare, which takes as long."""
+    from pyspark.sql import DataFrame
+
+    return DataFrame(spark._jsparkSession.sql(text), spark)  # noqa: SLF001 - see above
 
 
 def _aggregated(
@@ -137,8 +144,9 @@ def _views(spark: SparkSession, bound: Sequence[Bound]) -> Iterator[Callable[[Se
     try:
         yield show
     finally:
+        catalog = spark._jsparkSession.catalog()  # noqa: SLF001 - spark.catalog asks Java more often
         for one in bound:
-            spark.catalog.dropTempView(one.view)
+            catalog.dropTempView(one.view)
 
 
 def _tables_below(namespace: Namespace, parent: str) -> Iterator[str]:

@@ -47,7 +47,7 @@ class TableReader(DataSourceReader):
             return found or [ScanPartition((), dataset.version)]
         condition, wire = self._options.get("filter"), wire_schema(self._schema)
         if condition and not self._options.get("aggregates"):
-            rows = lookups.look_up(dataset, condition, wire)
+            rows = lookups.plan(dataset, condition, wire).rows()
             if rows is not None:
                 return [lookups.pack(rows.to_batches(), wire)]
         return partitions_of(dataset, dataset.get_fragments(), self._options, wire.names)

@@ -58,11 +58,12 @@ class Bound:
         that an index finds are part of the plan, so that it needs no task for them.
         """
         schema = self._needed(need, names) if self.mention.is_selected else self.dataset.schema
-        if not need.filter or not self._understands(need.filter):
+        look_up = self._look_up(need.filter, schema) if need.filter else None
+        if look_up is None:
             return self._scan(spark, schema)
-        found = self._look_up(need.filter, schema)
+        found = look_up.rows()
         if found is None:
-            return self._scan(spark, schema, filter=need.filter)
+            return self._scan(spark, schema, filter=str(need.filter))
         return spark.createDataFrame(found, spark_schema(schema))
 
     def aggregated(self, spark: SparkSession, wanted: list[Aggregate], condition: str | None) -> DataFrame | None:
@@ -73,14 +74,19 @@ class Bound:
             count = pa.array([self.dataset.count_rows()], pa.int64())
             known = pa.Table.from_arrays([count] * len(wanted), schema=parts)
             return aggregates.whole(spark.createDataFrame(known), wanted)
-        if condition is not None and (not self._understands(condition) or self._look_up(condition, schema) is not None):
-            return None
+        if condition is not None:
+            look_up = self._look_up(condition, schema)
+            if look_up is None or look_up.rows() is not None:
+                return None
         given = {"aggregates": aggregates.written(wanted), **({"filter": condition} if condition else {})}
         return aggregates.whole(self._scan(spark, parts, **given), wanted)
 
-    def _look_up(self, condition: str, schema: pa.Schema) -> pa.Table | None:
-        """The rows for which a condition holds, if an index finds them and they are few."""
-        return lookups.look_up(self.dataset, condition, wire_schema(spark_schema(schema)))
+    def _look_up(self, condition: str, schema: pa.Schema) -> lookups.LookUp | None:
+        """How to find the rows for which a condition holds; None if Lance cannot evaluate it."""
+        try:
+            return lookups.plan(self.dataset, condition, wire_schema(spark_schema(schema)))
+        except (ValueError, OSError):
+            return None
 
     def _needed(self, need: Need, names: set[str]) -> pa.Schema:
         stored = self.dataset.schema
@@ -97,14 +103,6 @@ class Bound:
             **given,
         }
         return spark.read.format(NAME).schema(spark_schema(schema)).options(**options, **self.handle.properties).load()
-
-    def _understands(self, condition: str) -> bool:
-        """Whether Lance can evaluate a condition; on an unsigned column, for example, it refuses negative numbers."""
-        try:
-            self.dataset.scanner(columns=[], with_row_id=True, filter=condition).explain_plan()
-        except (ValueError, OSError):
-            return False
-        return True
 
 
 def _narrowest(schema: pa.Schema) -> pa.Field:

@@ -21,6 +21,8 @@ SELECTING = frozenset({"Project", "Aggregate"})
 """Nodes of parsed plans that name the columns which they take from below."""
 PASSING = frozenset({"Filter", "Join", "LateralJoin", "Sample", "SubqueryAlias", "UnresolvedHint"})
 """Nodes that pass columns on, whichever there are; all others may count them, as ORDER BY 2 and UNION do."""
+QUERYING = SELECTING | PASSING | {"UnresolvedRelation", "UnresolvedWith", "Sort", "GlobalLimit", "LocalLimit"}
+"""The most frequent nodes of queries, which are known to be no commands."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,10 @@ def parse(spark: SparkSession, text: str) -> Statement:
 
 
 def _refuse_commands(spark: SparkSession, visits: list[_Visit]) -> None:
-    classes = [spark._jvm.java.lang.Class.forName(name) for name in COMMANDS]  # type: ignore[union-attr] # noqa: SLF001
-    for visit in visits:
-        if any(kind.isInstance(visit.node) for kind in classes):
+    unknown = [visit for visit in visits if visit.kind not in QUERYING]
+    find: Any = spark._jvm.java.lang.Class.forName if unknown else None  # type: ignore[union-attr] # noqa: SLF001
+    for visit in unknown:
+        if any(find(name).isInstance(visit.node) for name in COMMANDS):
             raise InvalidInputError(
                 f"lancespace_spark.sql answers queries, and this is a command ({visit.kind}): have a query, and write "
                 "what it answers with frame.write; lancespace_spark.upsert and the namespace change tables"
