@@ -158,6 +158,8 @@ def test_an_index_answers_a_look_up_without_a_scan(spark: SparkSession, ns: Name
     frame = sql(spark, ns, "SELECT name FROM sales.keys WHERE id = 77")
     assert scans(frame) == []
     assert answer(frame) == [("k77",), ("unindexed",)]
+    nobody = sql(spark, ns, "SELECT name FROM sales.keys WHERE id = -1")
+    assert (scans(nobody), answer(nobody)) == ([], [])
     joined = "SELECT k.name, o.price FROM sales.keys k JOIN sales.orders o ON k.id = o.id WHERE k.id IN (77, 78)"
     assert [columns for columns, _ in scans(sql(spark, ns, joined))] == [{"id", "price"}]
     assert answer(sql(spark, ns, joined)) == [("k77", 115.5), ("k78", 117.0), ("unindexed", 115.5)]
