@@ -111,5 +111,5 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
 def _typed(name: str, text: str) -> Any:
     try:
         return OWN[name](text)
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InvalidInputError(f"the option {name!r} cannot be {text!r}") from error

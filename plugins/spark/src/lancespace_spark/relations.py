@@ -74,7 +74,7 @@ class Bound:
         if condition is None and aggregates.are_rows(wanted):
             count = pa.array([self.dataset.count_rows()], pa.int64())
             known = pa.Table.from_arrays([count] * len(wanted), schema=parts)
-            return aggregates.whole(spark.createDataFrame(known), wanted)
+            return aggregates.whole(_local(spark, known, spark_schema(parts)), wanted)
         if condition is not None:
             look_up = self._look_up(condition, schema)
             if look_up is None or look_up.rows() is not None:
