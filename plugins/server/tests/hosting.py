@@ -22,7 +22,8 @@ from typing import Any
 import httpx
 
 from lancespace.testing.waiting import until
-from lancespace_server import ServerSettings, create_app
+from lancespace_server import ServerSettings, create_app, pace
+from lancespace_server.request import Answer, Request
 from lancespace_server.serving import _listen, open_namespace
 from lancespace_server.worker import say, work
 
@@ -99,6 +100,12 @@ class Host:
         name = scope["raw_path"].decode().split("/")[1]
         await self._app(name)({**scope, "root_path": f"/{name}"}, receive, send)
 
+    def at_once(self, request: Request, body: bytes) -> Answer | None:
+        _, name, request.path = request.path.split("/", 2)
+        request.path = f"/{request.path}"
+        answer: Answer | None = self._app(name).at_once(request, body)
+        return answer
+
     def _app(self, name: str) -> Any:
         with self._lock:
             if name not in self._apps:
@@ -123,6 +130,7 @@ def client(server: Running, **keywords: Any) -> httpx.Client:
 
 
 def main() -> None:
+    pace.TRUST, pace.FAST_SECONDS = 1, 60.0  # The calls of a test go both ways: the first over ASGI, others at once.
     settings = ServerSettings(port=0)
     with _listen(settings) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from lancespace_server.pace import TRUST
 from plugins.server.tests.hosting import Running, served
 
 BODY = b'{"properties": {}}'
@@ -95,3 +96,67 @@ def test_heads_are_complete(connection: socket.socket):
     assert b"\r\nx-request-id: mine" in head
     assert b"\r\ncontent-type: application/json" in head
     assert json.loads(body) == {"properties": {}}
+
+
+@pytest.fixture
+def quick(connection: socket.socket) -> socket.socket:
+    """A connection on which ``namespace_exists`` is answered at once."""
+    connection.sendall(request("/v1/namespace/quick/create?mode=EXIST_OK"))
+    answers(connection, 1)
+    for _ in range(2 * TRUST):
+        connection.sendall(EXISTS)
+        assert answers(connection, 1)[0][0] == 200
+    return connection
+
+
+EXISTS = request("/v1/namespace/quick/exists", body=b"{}")
+MISSING = request("/v1/namespace/missing/exists", body=b"{}")
+
+
+def test_answers_at_once_wait_for_those_before_them(quick: socket.socket):
+    sent = [EXISTS, request("/v1/namespace/new/create"), MISSING, EXISTS, request("/v1/namespace/new/drop"), EXISTS]
+
+    quick.sendall(b"".join(sent) * 3)
+
+    assert [status for status, _, _ in answers(quick, 18)] == [200, 200, 404, 200, 200, 200] * 3
+
+
+def test_an_answer_at_once_has_all_of_a_body_that_comes_in_parts(quick: socket.socket):
+    for start in range(0, len(EXISTS), 10):
+        quick.sendall(EXISTS[start : start + 10])
+    assert answers(quick, 1)[0][0] == 200
+
+    wrong = request("/v1/namespace/quick/exists", b"transfer-encoding: chunked", body=b"").replace(
+        b"content-length: 0\r\n", b""
+    )
+    quick.sendall(wrong + b'8\r\n{"id": [\r\n')
+    quick.sendall(b'9\r\n"other"]}\r\n0\r\n\r\n')
+    ((status, _, body),) = answers(quick, 1)
+    assert (status, "the URL says ['quick']" in json.loads(body)["error"]) == (400, True)
+
+
+@pytest.mark.parametrize(("version", "line"), [(b"HTTP/1.1", b"connection: close\r\n"), (b"HTTP/1.0", b"")])
+def test_a_connection_ends_after_an_answer_at_once_that_was_to_be_the_last(
+    quick: socket.socket, version: bytes, line: bytes
+):
+    quick.sendall(EXISTS.replace(b"HTTP/1.1\r\n", version + b"\r\n" + line))
+
+    ((status, head, _),) = answers(quick, 1)
+
+    assert (status, b"\r\nconnection: close" in head) == (200, True)
+    assert quick.recv(1) == b""
+
+
+def test_an_interim_answer_is_sent_to_whoever_waits_for_it(quick: socket.socket):
+    quick.sendall(EXISTS.removesuffix(b"{}").replace(b"\r\n\r\n", b"\r\nexpect: 100-continue\r\n\r\n"))
+    assert quick.recv(1 << 16).startswith(b"HTTP/1.1 100 ")
+
+    quick.sendall(b"{}")
+    assert answers(quick, 1)[0][0] == 200
+
+
+def test_what_is_not_http_after_an_answer_at_once_is_refused(quick: socket.socket):
+    quick.sendall(EXISTS + b"nonsense\r\n\r\n")
+
+    assert [status for status, _, _ in answers(quick, 2)] == [200, 400]
+    assert quick.recv(1) == b""

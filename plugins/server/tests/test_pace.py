@@ -14,7 +14,7 @@ READ = OPERATIONS["describe_table"]
 
 def seen(pace: Pace, count: int, seconds: float = 0.0, operation: str = "describe_table") -> Pace:
     for _ in range(count):
-        pace.watch(OPERATIONS[operation], lambda: time.sleep(seconds) if seconds else None)()
+        pace.run(OPERATIONS[operation], lambda: time.sleep(seconds) if seconds else None)
     return pace
 
 

@@ -118,8 +118,9 @@ class TableBackend(
     ) -> Generator[None, DescribeTableResponse, DescribeTableResponse]:
         """Fill in what the request asks for and only the opened table can tell."""
         response = yield
-        names = request.id or []
-        response.table, response.namespace = names[-1], names[:-1]
+        if response.table is None:
+            names = request.id or []
+            response.table, response.namespace = names[-1], names[:-1]
         if request.with_table_uri:
             response.table_uri = as_uri(response.location or "")
         for field, value in self._opened_details(request).items():

@@ -142,9 +142,12 @@ class DirectoryBackend(VersioningBackend):
     @hookimpl
     def describe_table(self, request: DescribeTableRequest) -> DescribeTableResponse:
         """Where a table is; the base class adds what only the opened table tells."""
-        place = self.catalog.find(request.id or [])
+        names = request.id or []
+        place = self.catalog.find(names)
         location = self.storage.uri(place.location)
         return DescribeTableResponse(
+            table=names[-1],
+            namespace=names[:-1],
             location=location,
             storage_options=self._vended(request, location),
             properties=_known(place),

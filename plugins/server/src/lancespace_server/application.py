@@ -15,13 +15,14 @@ from starlette.routing import Route
 
 from lancespace.operations import OPERATIONS
 from lancespace_server import failures
-from lancespace_server.exchange import SECURITY_HEADERS, Exchange, path_of
+from lancespace_server.exchange import Exchange, path_of
 from lancespace_server.failures import Failure
 from lancespace_server.guard import Guard
 from lancespace_server.metrics import CONTENT_TYPE
 from lancespace_server.openapi import document
 from lancespace_server.operations import OperationsApp
 from lancespace_server.principals import PRINCIPAL, SYSTEM
+from lancespace_server.request import SECURITY_HEADERS
 from lancespace_server.services import Services
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from lancespace import Namespace
+    from lancespace_server.request import AtOnce
     from lancespace_server.settings import ServerSettings
     from lancespace_server.types import App, Receive, Scope, Send
 
@@ -44,7 +46,7 @@ def create_app(namespace: Namespace, settings: ServerSettings) -> App:
     services = Services.start(namespace, settings)
     operations = OperationsApp(services)
     pages = _pages(services)
-    app = _Split(operations, pages, pages)
+    app = _Split(operations, pages, pages, operations.at_once)
     if settings.cors_origins:
         cors = CORSMiddleware(
             app, allow_origins=settings.cors_origins, allow_methods=["GET", "POST"], allow_headers=["*"], max_age=600
@@ -56,10 +58,12 @@ def create_app(namespace: Namespace, settings: ServerSettings) -> App:
 class _Split:
     """Sends each request to the application that it is for; the lifespan is Starlette's."""
 
-    def __init__(self, operations: App, pages: App, lifespan: App) -> None:
+    def __init__(self, operations: App, pages: App, lifespan: App, at_once: AtOnce | None = None) -> None:
         self._operations = operations
         self._pages = pages
         self._lifespan = lifespan
+        self.at_once = at_once
+        """A way around ASGI that our HTTP protocol takes if there is one; with CORS there is none."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on one connection."""

@@ -1,185 +1,50 @@
-"""One call of an operation: take the body in, run the operation in a thread, send the answer."""
+"""One call of an operation whose request is there: from its parts to the answer."""
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from lance_namespace import InvalidInputError, LanceNamespaceError
-
-from lancespace.arrow import from_ipc_file
-from lancespace.errors import translated
 from lancespace.operations import Payload
-from lancespace_server import answers, failures, incoming, wire
-from lancespace_server.authorization import authorize
-from lancespace_server.deadlines import Deadline
-from lancespace_server.downloads import Abandoned, Download
-from lancespace_server.uploads import Disconnected, Upload
+from lancespace_server import answers, failures, wire
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from pydantic import BaseModel
 
     from lancespace.operations import Operation
-    from lancespace_server.exchange import Exchange
+    from lancespace_server.request import Answer, Request
     from lancespace_server.services import Services
-    from lancespace_server.types import Message
-
-_FILE_MAGIC = b"ARROW1"
-_ARROW_TYPES = (answers.ARROW_STREAM, b"application/octet-stream")
 
 
 class Call:
-    """The request of one operation on its way in, and the answer on its way out."""
+    """An operation, and the request that it was named in."""
 
-    def __init__(self, services: Services, exchange: Exchange, operation: Operation, segments: list[str]) -> None:
+    def __init__(self, services: Services, request: Request, operation: Operation, segments: list[str]) -> None:
         self._namespace = services.namespace
-        self._settings = services.settings
-        self._pool = services.pool
         self._pace = services.pace
-        self._policy = services.policy
-        self._exchange = exchange
+        self._http = request
         self._operation = operation
         self._segments = segments
 
-    async def answer(self) -> None:
-        """Do it all."""
-        if self._operation.takes_data:
-            await self._take_data()
-        elif self._operation.result is Payload.ARROW_FILE:
-            await self._give_data()
-        else:
-            await self._reply(await self._run(self._request(await self._json_body())))
-
-    # --- plain JSON -------------------------------------------------------------------------------------------------
-
-    async def _json_body(self) -> bytes:
-        """The whole body; what an operation without one is sent all the same is left unread."""
-        exchange, limit = self._exchange, self._settings.max_json_bytes
-        if self._operation.body is Payload.EMPTY:
-            return b""
-        self._check_type((answers.JSON,))
-        if int(exchange.headers.content_length or 0) > limit:
-            raise failures.too_large("The body", limit, "max_json_bytes")
-        body, has_more = b"", True
-        while has_more:
-            message = await self._receive()
-            body += message.get("body", b"")
-            has_more = message.get("more_body", False)
-            if len(body) > limit:
-                raise failures.too_large("The body", limit, "max_json_bytes")
-        return body
-
-    async def _receive(self) -> Message:
-        if self._exchange.has_all:
-            message = await self._exchange.receive()
-        else:
-            limit = self._settings.idle_timeout
-            with Deadline(limit, lambda: failures.too_slow("Nothing of the request's body came", limit)):
-                message = await self._exchange.receive()
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        return message
-
-    async def _run(self, request: BaseModel) -> Any:
-        work = self._pace.watch(self._operation, lambda: self._namespace.call(self._operation, request))
-        return work() if self._pace.is_fast(self._operation) else await self._pool.run(work)
-
-    def _request(self, body: bytes) -> BaseModel:
-        exchange = self._exchange
-        request = wire.build(self._operation, self._segments, exchange.query, exchange.headers, body)
-        exchange.identifier = getattr(request, "id", None)
-        return request
-
-    async def _reply(self, answer: Any) -> None:
-        body, headers = answers.encode(self._operation, answer, self._exchange.query)
-        await self._exchange.answer(self._operation.status, body, headers)
+    def at_once(self, body: bytes) -> Answer:
+        """Do it all, on this thread."""
+        if self._operation.body is not Payload.EMPTY:
+            self._check_type((answers.JSON,))
+        return self._encoded(self._ask(self._request(body)))
 
     def _check_type(self, expected: tuple[bytes, ...]) -> None:
-        given = self._exchange.headers.content_type
-        if given and given.partition(b";")[0].strip().lower() not in expected:
+        given = self._http.headers.content_type
+        if given and given not in expected and given.partition(b";")[0].strip().lower() not in expected:
             raise failures.wrong_type(given.decode("latin-1"), expected[0].decode())
 
-    # --- Arrow data in ----------------------------------------------------------------------------------------------
+    def _request(self, body: bytes) -> BaseModel:
+        http = self._http
+        request = wire.build(self._operation, self._segments, http.query, http.headers, body)
+        http.identifier = getattr(request, "id", None)
+        return request
 
-    async def _take_data(self) -> None:
-        """Read the body and run the operation at the same time."""
-        self._check_type(_ARROW_TYPES)
-        request = self._request(b"")
-        if self._policy is not None:
-            authorize(self._policy, self._exchange.principal, self._operation, request)
-        upload = Upload(self._exchange.receive, self._settings)
-        self._refuse_announced()
-        await upload.receive_first()
-        if upload.begins_with(_FILE_MAGIC):
-            raise InvalidInputError("The body is an Arrow IPC file: send an Arrow IPC stream.")
-        receiving = asyncio.ensure_future(upload.receive_rest())
-        try:
-            answer = await self._pool.run(lambda: self._with_data(request, upload))
-        except Exception:
-            if upload.failure is not None:
-                raise upload.failure from None
-            raise
-        finally:
-            upload.abort()
-            receiving.cancel()
-            self._exchange.received = upload.total
-        await self._reply(answer)
+    def _ask(self, request: BaseModel) -> Any:
+        return self._pace.run(self._operation, lambda: self._namespace.call(self._operation, request))
 
-    def _refuse_announced(self) -> None:
-        limit = self._settings.max_data_bytes
-        if limit is not None and int(self._exchange.headers.content_length or 0) > limit:
-            raise failures.too_large("The body", limit, "max_data_bytes")
-
-    def _with_data(self, request: BaseModel, upload: Upload) -> Any:
-        with self._reading(upload) as reader:
-            return self._namespace.call(self._operation, request, reader)
-
-    def _reading(self, upload: Upload) -> AbstractContextManager[pa.RecordBatchReader]:
-        if self._operation.name == "create_table":
-            return incoming.spooled(upload, self._settings)
-        return incoming.streamed(upload)
-
-    # --- Arrow data out ---------------------------------------------------------------------------------------------
-
-    async def _give_data(self) -> None:
-        """Run the query and send its batches at the same time."""
-        request = self._request(await self._json_body())
-        as_stream = answers.ARROW_STREAM in self._exchange.headers.accept
-        download = Download(self._settings)
-        running = self._pool.threads.start(lambda: self._query(request, download, as_stream=as_stream))
-        try:
-            await self._send_all(download, answers.ARROW_STREAM if as_stream else answers.ARROW_FILE)
-        finally:
-            download.abandon()
-        await running
-
-    def _query(self, request: BaseModel, download: Download, *, as_stream: bool) -> None:
-        """Write the result; what goes wrong reaches the event loop through the download."""
-        failure = None
-        try:
-            with translated(self._operation.name), suppress(Abandoned):
-                answer = self._namespace.call(self._operation, request)
-                reader = answer if isinstance(answer, pa.RecordBatchReader) else from_ipc_file(answer.data)
-                download.write_batches(reader, as_stream=as_stream)
-        except LanceNamespaceError as error:
-            failure = error
-        download.finish(failure)
-
-    async def _send_all(self, download: Download, content_type: bytes) -> None:
-        limit = self._settings.request_timeout
-        with Deadline(limit, lambda: failures.timed_out(limit)):
-            chunk = await download.next()
-        await self._exchange.begin(self._operation.status, content_type, [])
-        while chunk:
-            await self._send(chunk)
-            chunk = await download.next()
-        await self._exchange.send(b"", is_last=True)
-
-    async def _send(self, chunk: bytes) -> None:
-        limit = self._settings.idle_timeout
-        with Deadline(limit, lambda: failures.too_slow("Nothing of the answer was taken", limit)):
-            await self._exchange.send(chunk, is_last=False)
+    def _encoded(self, answer: Any) -> Answer:
+        body, headers = answers.encode(self._operation, answer, self._http.query)
+        return self._http.succeed(self._operation.status, body, headers)

@@ -10,7 +10,7 @@ from lance_namespace import PermissionDeniedError
 from lancespace_server.settings import is_loopback
 
 if TYPE_CHECKING:
-    from lancespace_server.exchange import Exchange
+    from lancespace_server.request import Request
     from lancespace_server.services import Services
 
 
@@ -23,14 +23,21 @@ class Guard:
         self._origins = {origin.encode() for origin in services.settings.cors_origins}
         self._only_local = not self._authenticator.is_on and not services.settings.no_authentication
 
-    async def admit(self, exchange: Exchange) -> str:
+    async def admit(self, request: Request) -> str:
         """The principal that is calling.
 
         Raises:
             PermissionDeniedError: If a web page is calling that may not.
             UnauthenticatedError: If nobody is known to be calling.
         """
-        headers = exchange.headers
+        principal = self.quickly(request)
+        if principal is None:
+            return str(await self._pool.run(lambda: self._authenticator.thoroughly(request.headers)))
+        return principal
+
+    def quickly(self, request: Request) -> str | None:
+        """The same, if that takes no time to find out; None if it does."""
+        headers = request.headers
         if headers.origin and headers.origin not in self._origins:
             raise PermissionDeniedError("Web pages of this origin may not call the server (setting cors_origins).")
         if self._only_local and headers.host and not _is_local(headers.host.decode("latin-1")):
@@ -38,10 +45,7 @@ class Guard:
                 "Without authentication the server answers to localhost only, lest a web page with a name of its own "
                 "for this machine gets in: call it by 127.0.0.1 or localhost, or set up authentication."
             )
-        principal = self._authenticator.quickly(headers, exchange.subject)
-        if principal is None:
-            return str(await self._pool.run(lambda: self._authenticator.thoroughly(headers)))
-        return principal
+        return self._authenticator.quickly(headers, request.subject)
 
 
 @functools.lru_cache(maxsize=64)

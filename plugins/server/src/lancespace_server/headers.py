@@ -11,16 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _PREFIX = "header."
-_KNOWN = {
-    b"x-api-key": "api_key",
-    b"authorization": "authorization",
-    b"content-type": "content_type",
-    b"content-length": "content_length",
-    b"accept": "accept",
-    b"origin": "origin",
-    b"host": "host",
-    b"x-request-id": "given_id",
-}
+_KNOWN = frozenset(
+    {b"x-api-key", b"authorization", b"content-type", b"content-length", b"accept", b"origin", b"host", b"x-request-id"}
+)
+"""The headers that are attributes of :class:`Headers`."""
+
 _TRANSPORT = re.compile(
     rb"accept-.*|cookie|connection|content-.*|date|expect|forwarded|if-.*|keep-alive|proxy-.*|server|set-cookie|"
     rb"strict-transport-security|te|trailer|transfer-encoding|upgrade|user-agent|vary|via|x-content-type-options|"
@@ -38,23 +33,30 @@ _VALUE = re.compile(r"[\t\x20-\x7e]*")
 class Headers:
     """The headers that the server reads itself, and all others."""
 
-    __slots__ = (*_KNOWN.values(), "others")
-
-    api_key: bytes
-    authorization: bytes
-    content_type: bytes
-    content_length: bytes
-    accept: bytes
-    origin: bytes
-    host: bytes
-    given_id: bytes
+    __slots__ = (
+        "accept",
+        "api_key",
+        "authorization",
+        "content_length",
+        "content_type",
+        "given_id",
+        "host",
+        "origin",
+        "others",
+    )
 
     def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
-        """Sort the headers of an ASGI scope, whose names are in lower case; of several of a name, the last counts."""
-        known = dict(raw)
-        for name, attribute in _KNOWN.items():
-            setattr(self, attribute, known.pop(name, b""))
-        self.others: list[tuple[bytes, bytes]] = list(known.items())
+        """Sort the headers of a request, whose names are in lower case; of several of a name, the last counts."""
+        headers = dict(raw)
+        self.api_key = headers.pop(b"x-api-key", b"")
+        self.authorization = headers.pop(b"authorization", b"")
+        self.content_type = headers.pop(b"content-type", b"")
+        self.content_length = headers.pop(b"content-length", b"")
+        self.accept = headers.pop(b"accept", b"")
+        self.origin = headers.pop(b"origin", b"")
+        self.host = headers.pop(b"host", b"")
+        self.given_id = headers.pop(b"x-request-id", b"")
+        self.others = list(headers.items())
 
     def request_id(self) -> str:
         """The caller's request id if it is fit for a log, otherwise a new one."""

@@ -42,6 +42,7 @@ class Metrics:
             multiprocess_mode="livesum",
         )
         self._pool = pool
+        self._noted = 0
         self._series: dict[tuple[str, int], Histogram] = {}
 
     def observe(self, operation: str, status: int, seconds: float, received: int, sent: int) -> None:
@@ -50,7 +51,7 @@ class Metrics:
         if series is None:
             series = self._series[operation, status] = self._seconds.labels(operation, str(status))
         series.observe(seconds)
-        self._under_way.set(self._pool.admitted)
+        self._note_under_way()
         if received:
             self._received.inc(received)
         if sent:
@@ -58,10 +59,16 @@ class Metrics:
 
     def render(self) -> bytes:
         """All numbers, ready to be scraped."""
-        self._under_way.set(self._pool.admitted)
+        self._note_under_way()
         registry = self._registry
         if SHARED_VARIABLE in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
         return text
+
+    def _note_under_way(self) -> None:
+        """Write only what changed: where workers share their numbers, each is a write to a file in memory."""
+        if self._noted != self._pool.admitted:
+            self._noted = self._pool.admitted
+            self._under_way.set(self._noted)

@@ -34,17 +34,14 @@ class Pace:
         """Whether to run the operation right here."""
         return self._trust[operation.name] >= TRUST
 
-    def watch(self, operation: Operation, function: Callable[[], Any]) -> Callable[[], Any]:
-        """The function, watched if it might be a fast one."""
+    def run(self, operation: Operation, function: Callable[[], Any]) -> Any:
+        """Call the function, watched if the operation might be a fast one."""
         if operation.writes or operation.kind is not Kind.METADATA:
-            return function
-        return lambda: self._timed(operation.name, function)
-
-    def _timed(self, name: str, function: Callable[[], Any]) -> Any:
+            return function()
         started = time.perf_counter()
         try:
             return function()
         finally:
             is_slow = time.perf_counter() - started > FAST_SECONDS
-            trust = self._trust[name]
-            self._trust[name] = max(trust - LOST_TRUST, 0) if is_slow else min(trust + 1, MOST_TRUST)
+            trust = self._trust[operation.name]
+            self._trust[operation.name] = max(trust - LOST_TRUST, 0) if is_slow else min(trust + 1, MOST_TRUST)

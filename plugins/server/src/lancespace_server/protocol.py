@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with what it lacks: limits on the head of a request, and the client's certificate."""
+"""uvicorn's HTTP protocol with what it lacks: limits on the head of a request, and answers at once."""
 
 from __future__ import annotations
 
@@ -7,66 +7,23 @@ import ssl
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import ErrorCode
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from lancespace_server import failures
 from lancespace_server.auth.certificates import subject_of
+from lancespace_server.connection import RequestConnection
 from lancespace_server.exchange import CONNECTION
 from lancespace_server.failures import Failure
+from lancespace_server.request import Request
 
 if TYPE_CHECKING:
     from uvicorn.config import Config
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+    from lancespace_server.request import Answer, AtOnce
     from lancespace_server.settings import ServerSettings
-    from lancespace_server.types import RawHeaders
 
 MAX_HEAD_BYTES = 64 * 1024
-
-
-class RequestConnection:
-    """The connection, as far as one request is concerned: see :class:`lancespace_server.exchange.Connection`."""
-
-    __slots__ = ("_cycle", "_protocol", "subject")
-
-    def __init__(self, protocol: HttpToolsProtocol, cycle: RequestResponseCycle, subject: str) -> None:
-        self._protocol = protocol
-        self._cycle = cycle
-        self.subject = subject
-
-    @property
-    def has_all(self) -> bool:
-        """The parser has seen the end of the body."""
-        return not self._cycle.more_body
-
-    def abort(self) -> None:
-        """Hang up."""
-        self._protocol.transport.abort()
-
-    async def send_chunk(self, chunk: bytes) -> None:
-        """Send a part of a chunked answer as it is; uvicorn would copy it, to put its length before it."""
-        flow, transport = self._protocol.flow, self._protocol.transport
-        if flow.write_paused:
-            await flow.drain()
-        if not transport.is_closing():
-            transport.writelines((b"%x\r\n" % len(chunk), chunk, b"\r\n"))
-
-    async def send_whole(self, status: int, headers: RawHeaders, body: bytes) -> None:
-        """Do what uvicorn does with an answer in two parts: its checks of each header take longer than all the rest."""
-        protocol, cycle = self._protocol, self._cycle
-        if protocol.flow.write_paused:
-            await protocol.flow.drain()
-        if cycle.disconnected:
-            return
-        cycle.response_started = cycle.response_complete = True
-        cycle.waiting_for_100_continue = False
-        lines = [name + b": " + value + b"\r\n" for name, value in (*protocol.server_state.default_headers, *headers)]
-        if not cycle.keep_alive:
-            lines.append(b"connection: close\r\n")
-        protocol.transport.write(b"".join((STATUS_LINE[status], *lines, b"\r\n", body)))
-        cycle.message_event.set()
-        if not cycle.keep_alive:
-            protocol.transport.close()
-        cycle.on_response()
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -81,6 +38,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._has_progressed = False
         self._head_bytes = 0
         self._subject = ""
+        self._at_once: AtOnce | None = getattr(self.app, "at_once", None)
+        self._held: list[bytes] | None = None
+        """The body so far of a request that may be answered at once; the application has not seen it yet."""
+        self._has_answered = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection if there is room."""
@@ -100,8 +61,12 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count what comes before the head is complete; after an early answer, take the rest for a while only."""
-        self._has_progressed = False
+        self._has_progressed = self._has_answered = False
         super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._held is not None:
+            self._hand_over()
         if not self._is_in_head or self._has_progressed:
             self._head_bytes = 0
         else:
@@ -113,15 +78,19 @@ class GuardedProtocol(HttpToolsProtocol):
             self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """The head is there in time: give the application what ASGI has no word for."""
+        """The head is there in time. The application gets it now, or once it is clear that it has to wait."""
         self._stop_timer()
         self._is_in_head, self._has_progressed = False, True
-        super().on_headers_complete()
-        known: Any = RequestConnection(self, self.cycle, self._subject)
-        self.scope["extensions"] = {CONNECTION: known}
+        if self._at_once is not None and self._is_free():
+            self._held = []
+        else:
+            self._begin()
 
     def on_body(self, body: bytes) -> None:
         """Keep a part that is alone as it is: added to an empty bytearray and taken out again, it is copied twice."""
+        if self._held is not None:
+            self._held.append(body)
+            return
         cycle: Any = self.cycle
         if not cycle.body:
             cycle.body = b""
@@ -132,11 +101,77 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """The next request may begin."""
         self._is_in_head, self._has_progressed = True, True
+        if self._held is not None:
+            if self._answer_at_once(b"".join(self._held)):
+                self._held = None
+                return
+            self._hand_over()
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with the spec's JSON error."""
         self._refuse(Failure(400, ErrorCode.INVALID_INPUT, msg))
+
+    def write(self, answer: Answer, *, keep_alive: bool) -> None:
+        """Send a whole answer, which ends the request; its headers are taken as they are."""
+        headers = (*self.server_state.default_headers, *answer.headers)
+        lines = [name + b": " + value + b"\r\n" for name, value in headers]
+        if not keep_alive:
+            lines.append(b"connection: close\r\n")
+        self.transport.write(b"".join((STATUS_LINE[answer.status], *lines, b"\r\n", answer.body)))
+        if not keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _is_free(self) -> bool:
+        """Whether nothing is in the way of an answer at once.
+
+        Of several requests that come together only the first gets one, so that nobody else waits for all of them.
+        """
+        last: RequestResponseCycle | None = self.cycle
+        return (
+            (last is None or last.response_complete)
+            and not self._has_answered
+            and not self.expect_100_continue
+            and not self.flow.write_paused
+            and not self.parser.should_upgrade()
+        )
+
+    def _answer_at_once(self, body: bytes) -> bool:
+        """Answer without ASGI; False if the request has to go that way."""
+        path, _, query = self.url.partition(b"?")
+        if self._at_once is None or not path.startswith(b"/") or b"#" in self.url or not self.url.isascii():
+            return False
+        parser = self.parser
+        remote = self.client[0] if self.client else None
+        request = Request(
+            parser.get_method().decode("ascii"),
+            path.decode("latin-1"),
+            query,
+            self.headers,
+            remote,
+            is_secure=self.scheme == "https",
+        )
+        request.subject = self._subject
+        answer = self._at_once(request, body)
+        if answer is None:
+            return False
+        self._has_answered = True
+        self.write(answer, keep_alive=parser.get_http_version() != "1.0" and parser.should_keep_alive())
+        return True
+
+    def _hand_over(self) -> None:
+        """Give the application what was held back."""
+        held, self._held = self._held, None
+        self._begin()
+        for part in held or ():
+            self.on_body(part)
+
+    def _begin(self) -> None:
+        """Have uvicorn start the application, and give it what ASGI has no word for."""
+        super().on_headers_complete()
+        known: Any = RequestConnection(self, self.cycle, self._subject)
+        self.scope["extensions"] = {CONNECTION: known}
 
     def _expect_head(self) -> None:
         self._timer = self.loop.call_later(self.settings.header_timeout, self._too_slow)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lancespace_server.exchange import Exchange
+    from lancespace_server.request import Request
 
 _NOTHING: AbstractContextManager[Any] = nullcontext()
 
@@ -18,16 +18,16 @@ class Tracing:
     def __init__(self) -> None:
         self._tracer = _tracer()
 
-    def span(self, operation: str, exchange: Exchange) -> AbstractContextManager[Any]:
+    def span(self, operation: str, request: Request) -> AbstractContextManager[Any]:
         """The span of a request."""
-        return _NOTHING if self._tracer is None else self._started(operation, exchange)
+        return _NOTHING if self._tracer is None else self._started(operation, request)
 
     @contextmanager
-    def _started(self, operation: str, exchange: Exchange) -> Iterator[Any]:
+    def _started(self, operation: str, request: Request) -> Iterator[Any]:
         from opentelemetry import propagate, trace
 
-        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in exchange.headers.others}
-        attributes = {"lancespace.request_id": exchange.request_id, "enduser.id": exchange.principal}
+        carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.others}
+        attributes = {"lancespace.request_id": request.request_id, "enduser.id": request.principal}
         with self._tracer.start_as_current_span(
             operation, propagate.extract(carrier), trace.SpanKind.SERVER, attributes=attributes
         ) as span:

@@ -123,7 +123,7 @@ def _plain(annotation: Any) -> type:
 
 
 def _from_body(operation: Operation, body: bytes) -> Fields:
-    if operation.body not in {Payload.JSON, Payload.STRING_MAP} or not body:
+    if not body or (operation.body is not Payload.JSON and operation.body is not Payload.STRING_MAP):
         return {}
     try:
         value = from_json(body, allow_inf_nan=False)

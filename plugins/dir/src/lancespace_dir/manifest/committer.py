@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lance_namespace import ConcurrentModificationError, InternalError
@@ -26,6 +26,8 @@ from lancespace_dir.manifest.upkeep import KEEP_LOCALLY, KEEP_REMOTELY, Upkeep
 from lancespace_dir.manifest.writer import Conflict, ManifestWriter
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from lancespace.storage import Storage
 
 Result = TypeVar("Result")
@@ -73,6 +75,35 @@ class _Operation(threading.local):
         return self.is_one and self.has_looked
 
 
+class _Reading:
+    """What :meth:`Manifest.reading` gives; it may be entered by many threads, and by one thread again."""
+
+    _translated = translated("read the catalog's manifest")
+
+    def __init__(self, state: threading.RLock, reader: ManifestReader, operation: _Operation) -> None:
+        self._state = state
+        self._reader = reader
+        self._operation = operation
+
+    def __enter__(self) -> ManifestReader:
+        self._state.acquire()
+        try:
+            if not self._operation.needs_no_look:
+                with self._translated:
+                    self._reader.refresh()
+                self._operation.has_looked = True
+        except BaseException:
+            self._state.release()
+            raise
+        return self._reader
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._state.release()
+        self._translated.__exit__(kind, error, trace)
+
+
 class Manifest:
     """The manifest of one catalog; safe to use from many threads."""
 
@@ -86,20 +117,16 @@ class Manifest:
         keep = KEEP_LOCALLY if storage.is_local else KEEP_REMOTELY
         self._upkeep = Upkeep(Turns(storage, "upkeep"), self._reader.open_latest, keep) if with_upkeep else None
         self._state = threading.RLock()
+        self._reading = _Reading(self._state, self._reader, self._operation)
         self._is_alone = False
         """Whether nobody else committed since this process did; then it need not look before it commits again."""
         self._queue: list[_Request[Any]] = []
         self._queue_changed = threading.Condition()
         self._has_leader = False
 
-    @contextmanager
-    def reading(self) -> Iterator[ManifestReader]:
+    def reading(self) -> AbstractContextManager[ManifestReader]:
         """The manifest with every commit that ended before this call; nobody changes it meanwhile."""
-        with translated("read the catalog's manifest"), self._state:
-            if not self._operation.needs_no_look:
-                self._reader.refresh()
-                self._operation.has_looked = True
-            yield self._reader
+        return self._reading
 
     @contextmanager
     def one_look(self) -> Iterator[None]:

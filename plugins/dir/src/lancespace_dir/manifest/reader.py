@@ -1,7 +1,8 @@
 """The manifest at its latest version, taken in incrementally.
 
 Every read begins by asking whether the version it knows is still the latest, which is one look for the next version's
-file: versions are numbered without gaps. If there is a newer one, only the fragments that changed are read.
+file: versions are numbered without gaps. On a local disk, a look at when the directory last changed says the same for
+less. If there is a newer version, only the fragments that changed are read.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from lancespace_dir.manifest.schema import DIRECTORY, Entry, check_flags
 from lancespace_dir.manifest.segments import Segment
 from lancespace_dir.manifest.snapshots import Snapshot
 from lancespace_dir.manifest.upkeep import KEEP_LOCALLY, KEEP_REMOTELY
-from lancespace_dir.manifest.versions import VersionFiles
+from lancespace_dir.manifest.versions import Mark, VersionFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +35,9 @@ _COLD_LOOKUPS = 3
 """So many single entries are looked up in the table before everything is loaded."""
 _SMALL_TABLE = 5_000
 """A manifest of at most so many rows is loaded at once: that is as fast as looking one entry up."""
+_MARK_SECONDS = 1.0
+"""So long a directory without a mark of change is taken for unchanged: there are file systems that keep no such time,
+or keep another clock's. They are known by a version that comes without a mark, and are asked for none any more."""
 
 
 class ManifestReader:
@@ -54,6 +58,8 @@ class ManifestReader:
         self._handle: Any = None
         self._snapshot: Snapshot | None = None
         self._seen_at = 0.0
+        self._mark: Mark | None = None
+        self._has_marks = storage.is_local
         # Old versions are deleted only much later than this, so that a reader who looked recently cannot miss a
         # version because its file is gone already.
         self._trusted = (KEEP_LOCALLY if storage.is_local else KEEP_REMOTELY).total_seconds() / 3
@@ -87,13 +93,17 @@ class ManifestReader:
     def refresh(self) -> None:
         """See every commit that ended before this call."""
         now = time.monotonic()
+        mark = self.files.mark() if self._has_marks else None
+        if mark is not None and mark == self._mark and now - self._seen_at < _MARK_SECONDS:
+            return
         if self._handle is None:
             self._open()
         elif not self._is_there() or not (self.is_recent() or self._is_latest()):
             self._begin(self.open_latest())
         elif self.files.exists(self.version + 1):
             self._catch_up()
-        self._seen_at = now
+            self._has_marks = self._has_marks and (mark is None or mark != self.files.mark())
+        self._seen_at, self._mark = now, mark
 
     def get(self, object_id: str) -> Entry | None:
         """The entry, or None."""
