@@ -14,7 +14,7 @@ import pytest
 
 from lancespace import connect
 from lancespace_server import ServerSettings, create_app, pace
-from lancespace_server.request import Request
+from lancespace_server.request import Answer, Request
 from lancespace_server.serving import open_namespace
 
 JSON = (b"content-type", b"application/json")
@@ -85,7 +85,13 @@ def over_asgi(app: Any, method: str, path: str, query: bytes, headers: list[tupl
 
 
 def at_once(app: Any, method: str, path: str, query: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> Seen:
-    answer = app.at_once(Request(method, path, query, [HOST, *headers], "127.0.0.1", is_secure=False), body)
+    async def ask() -> Answer | None:
+        answer: Answer | None = app.at_once(
+            Request(method, path, query, [HOST, *headers], "127.0.0.1", is_secure=False), body
+        )
+        return answer
+
+    answer = asyncio.run(ask())
     assert answer is not None
     return answer.status, dict(answer.headers), answer.body
 

@@ -125,6 +125,8 @@ class TableBackend(
             response.table_uri = as_uri(response.location or "")
         for field, value in self._opened_details(request).items():
             setattr(response, field, value)
+        if request.load_detailed_metadata:
+            self.add_view_details(request, response)
         return response
 
     def _opened_details(self, request: DescribeTableRequest) -> dict[str, object]:

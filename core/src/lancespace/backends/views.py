@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import (
@@ -77,18 +77,14 @@ class ViewOperations(ViewGuards):
         """Refresh a view from within a job, with its sources as they are at this moment."""
         self._run(view, self._refresh(view, Options()), work)
 
-    @hookimpl(wrapper=True, specname="describe_table")
-    def add_view_details(
-        self, request: DescribeTableRequest
-    ) -> Generator[None, DescribeTableResponse, DescribeTableResponse]:
-        """Where detailed metadata is asked for, tell which versions of its sources a view was made from."""
-        response = yield
-        if request.load_detailed_metadata and view_of(request.id or [], response.properties) is not None:
-            dataset = self.locate(request).latest()
-            state = None if dataset is None else read_state(dataset)
-            if state is not None:
-                response.metadata = {**(response.metadata or {}), REFRESHED: state.shown()}
-        return response
+    def add_view_details(self, request: DescribeTableRequest, response: DescribeTableResponse) -> None:
+        """If the table is a view, tell which versions of its sources it was made from."""
+        if view_of(request.id or [], response.properties) is None:
+            return
+        dataset = self.locate(request).latest()
+        state = None if dataset is None else read_state(dataset)
+        if state is not None:
+            response.metadata = {**(response.metadata or {}), REFRESHED: state.shown()}
 
     def _planned(self, request: CreateMaterializedViewRequest, definition: Definition) -> View:
         """The view with its sources, once the query, the schema and the function are known to go together."""

@@ -92,6 +92,7 @@ def _pages(services: Services) -> Starlette:
         finally:
             pages.is_stopping = True
             await asyncio.to_thread(services.pool.close)
+            services.reports.write()
             services.namespace.close()
 
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_page})
@@ -128,6 +129,7 @@ class _Pages:
             await self._guard.admit(exchange)
         except LanceNamespaceError as error:
             return _failed(failures.of_error(error), exchange.request_id)
+        self._services.reports.write()
         return Response(self._services.metrics.render(), headers=_headers(), media_type=CONTENT_TYPE)
 
     async def openapi(self, _: Request) -> Response:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import ErrorCode, LanceNamespaceError
 
-from lancespace.operations import Payload
 from lancespace_server import failures
 from lancespace_server.calls import Call
 from lancespace_server.exchange import Exchange
@@ -47,7 +46,7 @@ class OperationsApp:
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
             await exchange.break_off(_failure(exchange, error))
         finally:
-            self._report(exchange, time.perf_counter() - started)
+            self._services.reports.add(exchange, time.perf_counter() - started)
 
     def at_once(self, request: Request, body: bytes) -> Answer | None:
         """The answer to a request that is there as a whole, if it needs no waiting; or None, and nothing was done.
@@ -70,7 +69,7 @@ class OperationsApp:
             answer = self._call(request, operation, segments, body)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
             answer = request.fail(_failure(request, error))
-        self._report(request, time.perf_counter() - started)
+        services.reports.add(request, time.perf_counter() - started)
         return answer
 
     def _call(self, request: Request, operation: Operation, segments: list[str], body: bytes) -> Answer:
@@ -106,25 +105,6 @@ class OperationsApp:
         if operation is None:
             raise failures.wrong_method(exchange.method, list(by_method))
         return operation, segments
-
-    def _report(self, request: Request, seconds: float) -> None:
-        row, services = request.operation, self._services
-        operation = row.name if row else "none"
-        given = request.sent if row and row.result is Payload.ARROW_FILE else 0
-        services.metrics.observe(operation, request.status, seconds, request.received, given)
-        services.access_log.write(
-            request_id=request.request_id,
-            principal=request.principal or None,
-            remote=request.remote,
-            method=request.method,
-            operation=operation,
-            id=request.identifier,
-            status=request.status,
-            error=request.error,
-            seconds=seconds,
-            received=request.received,
-            sent=request.sent,
-        )
 
 
 def _failure(request: Request, error: Exception) -> Failure:

@@ -42,6 +42,8 @@ class Pace:
         try:
             return function()
         finally:
-            is_slow = time.perf_counter() - started > FAST_SECONDS
             trust = self._trust[operation.name]
-            self._trust[operation.name] = max(trust - LOST_TRUST, 0) if is_slow else min(trust + 1, MOST_TRUST)
+            if time.perf_counter() - started > FAST_SECONDS:
+                self._trust[operation.name] = max(trust - LOST_TRUST, 0)
+            elif trust < MOST_TRUST:
+                self._trust[operation.name] = trust + 1

@@ -24,6 +24,7 @@ class Pool:
         self._settings = settings
         self._under_way: Counter[str] = Counter()
         self.threads = Threads(settings.concurrency)
+        self._most = settings.concurrency + settings.max_waiting
         self.admitted = 0
 
     def admit(self, principal: str) -> None:
@@ -35,17 +36,19 @@ class Pool:
         limit = self._settings.max_per_principal
         if limit is not None and self._under_way[principal] >= limit:
             raise failures.throttled(principal, limit)
-        if self.admitted >= self._settings.concurrency + self._settings.max_waiting:
+        if self.admitted >= self._most:
             raise failures.overloaded()
         self.admitted += 1
-        self._under_way[principal] += 1
+        if limit is not None:
+            self._under_way[principal] += 1
 
     def release(self, principal: str) -> None:
         """Give the place back."""
         self.admitted -= 1
-        self._under_way[principal] -= 1
-        if not self._under_way[principal]:
-            del self._under_way[principal]
+        if self._settings.max_per_principal is not None:
+            self._under_way[principal] -= 1
+            if not self._under_way[principal]:
+                del self._under_way[principal]
 
     async def run(self, function: Callable[[], Any]) -> Any:
         """Run a function in a thread and wait for its answer.

@@ -11,6 +11,7 @@ from lancespace_server.metrics import Metrics
 from lancespace_server.pace import Pace
 from lancespace_server.policy import Policy
 from lancespace_server.pool import Pool
+from lancespace_server.reports import Reports
 from lancespace_server.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Services:
     pool: Pool
     pace: Pace
     metrics: Metrics
-    access_log: AccessLog
+    reports: Reports
     tracing: Tracing
     policy: Policy | None
     """Also enforced around the namespace; here, bodies are refused by it before they are read."""
@@ -37,14 +38,15 @@ class Services:
     def start(cls, namespace: Namespace, settings: ServerSettings) -> Services:
         """Make everything that serving a namespace takes."""
         pool = Pool(settings)
+        metrics = Metrics(pool)
         return cls(
             namespace,
             settings,
             Authenticator(settings),
             pool,
             Pace(),
-            Metrics(pool),
-            AccessLog(is_on=settings.access_log),
+            metrics,
+            Reports(metrics, AccessLog(is_on=settings.access_log)),
             Tracing(),
             Policy.load(settings.policy) if settings.policy else None,
         )

@@ -38,9 +38,12 @@ def build(operation: Operation, segments: list[str], query_string: bytes, header
     fields: Fields = dict(zip(_path_fields(operation.name), map(decode, segments), strict=True))
     if "id" in fields:
         fields["id"] = split(fields["id"], delimiter)
-    _merge(operation, fields, query, "query")
-    _merge(operation, fields, _from_body(operation, body), "body")
-    _refuse_unsafe(operation, fields)
+    if query:
+        _merge(operation, fields, query, "query")
+    if in_body := _from_body(operation, body):
+        _merge(operation, fields, in_body, "body")
+    if query or in_body:
+        _refuse_unsafe(operation, fields)
     _add_headers(fields, headers)
     try:
         return model(operation.request).model_validate(fields)

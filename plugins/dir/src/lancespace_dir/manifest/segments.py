@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-_MOST_KEPT = 1000
+_MOST_KEPT = 10_000
 """Entries of a segment, asked for before."""
 
 
