@@ -31,8 +31,17 @@ class Node:
 
 
 def fetch(plan: Any) -> Node:
-    """A plan of Java's; plans inside its expressions are in their fields, not among its children."""
-    return _tree(iter(json.loads(plan.toJSON())))
+    """A plan of Java's; plans inside its expressions are in their fields, not among its children.
+
+    A column has the name that its relation gives it; ``shown`` is the one that the statement gives it, perhaps with
+    other letters in capitals.
+    """
+    nodes = json.loads(plan.toJSON())
+    columns = [one for node in nodes if not node["num-children"] for one in _columns(node)]
+    names = {one["exprId"]["id"]: one["name"] for one in columns}
+    for one in _columns(nodes):
+        one["shown"], one["name"] = one["name"], names.get(one["exprId"]["id"], one["name"])
+    return _tree(iter(nodes))
 
 
 def attributes(expression: Node) -> set[str]:
@@ -45,6 +54,17 @@ def attributes(expression: Node) -> set[str]:
 def items(sequence: Any) -> list[Any]:
     """What is in a sequence of Scala's."""
     return [sequence.apply(index) for index in range(sequence.size())]
+
+
+def _columns(value: Any) -> Iterator[dict[str, Any]]:
+    """All references to columns inside a part of a plan."""
+    if isinstance(value, dict):
+        if str(value.get("class", "")).endswith(".AttributeReference"):
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _columns(one)
 
 
 def _tree(flat: Iterator[Mapping[str, Any]]) -> Node:

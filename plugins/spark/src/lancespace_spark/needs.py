@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lancespace_spark.catalyst import Node, attributes, fetch, items, leaves
 from lancespace_spark.predicates import Condition, to_lance
@@ -19,6 +19,15 @@ _RELATION = "LogicalRDD"
 """What such a relation is to Catalyst."""
 
 
+class Output(NamedTuple):
+    """A column that a scan gives."""
+
+    column: str
+    """As the table calls it."""
+    name: str
+    """As the statement does: Spark does not mind capital letters."""
+
+
 @dataclass(frozen=True)
 class Scan:
     """A scan of a table, with what Spark put right above it: a filter, and then a projection."""
@@ -27,6 +36,8 @@ class Scan:
     """Of the mention that it is for."""
     columns: frozenset[str]
     condition: Condition | None
+    output: tuple[Output, ...]
+    """The columns that it gives, in their order."""
     rest: tuple[Node, ...]
     """What is above those; a projection that computes something counts as such."""
     is_top: bool
@@ -85,4 +96,8 @@ def _scan(number: int, leaf: Node, above: tuple[Node, ...], *, is_top: bool) -> 
     if above and above[0].kind == "Project":
         taken = above[0].inner("projectList")
         above = above[1:] if all(one.kind == "AttributeReference" for one in taken) else above
-    return Scan(number, frozenset(columns.union(*map(attributes, taken))), condition, above, is_top)
+    columns = columns.union(*map(attributes, taken))
+    output = tuple(
+        Output(str(one.fields["name"]), str(one.fields["shown"])) for one in taken if one.kind == "AttributeReference"
+    )
+    return Scan(number, frozenset(columns), condition, output, above, is_top)

@@ -49,9 +49,11 @@ def sql(spark: SparkSession, namespace: Namespace, statement: str) -> DataFrame:
         show([one.blank(spark) for one in bound])
         planned = _run(spark, text)
         scans = needs.scans_of(planned)
-        aggregated = _aggregated(spark, planned, scans, bound)
-        if aggregated is not None:
-            return aggregated
+        answer = _aggregated(spark, planned, scans, bound)
+        if answer is None:
+            answer = _looked_up(spark, scans, bound)
+        if answer is not None:
+            return answer
         needed, names = needs.by_mention(scans), {word.lower() for word in parsed.words}
         show([one.reduced(spark, needed.get(one.number, needs.Need()), names) for one in bound])
         try:
@@ -90,8 +92,21 @@ def _aggregated(
     if wanted is None:
         return None
     (scan,) = scans
-    table = next(one for one in bound if one.number == scan.number)
-    return table.aggregated(spark, wanted, scan.condition.text if scan.condition else None)
+    return _of(scan, bound).aggregated(spark, wanted, scan.condition.text if scan.condition else None)
+
+
+def _looked_up(spark: SparkSession, scans: list[needs.Scan], bound: Sequence[Bound]) -> DataFrame | None:
+    """The answer to a statement that only looks for a few rows of one table; None for all others."""
+    (scan,) = scans if len(scans) == 1 else (None,)
+    if scan is None or scan.rest or not scan.is_top or not scan.output:
+        return None
+    if scan.condition is None or scan.condition.text is None or not scan.condition.is_whole:
+        return None
+    return _of(scan, bound).looked_up(spark, scan.condition.text, scan.output)
+
+
+def _of(scan: needs.Scan, bound: Sequence[Bound]) -> Bound:
+    return next(one for one in bound if one.number == scan.number)
 
 
 def _bind(spark: SparkSession, namespace: Namespace, found: Sequence[statements.Mention]) -> Iterator[Bound]:

@@ -14,13 +14,15 @@ from lancespace_spark.source import NAME
 from lancespace_spark.types import spark_schema, wire_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import lance
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from lancespace.handles import TableHandle
     from lancespace_spark.aggregates import Aggregate
-    from lancespace_spark.needs import Need
+    from lancespace_spark.needs import Need, Output
     from lancespace_spark.statements import Mention
 
 
@@ -45,8 +47,8 @@ class Bound:
         if columns.fields:
             columns.fields[0].metadata = {**columns.fields[0].metadata, MARKER: self.number}
         java = spark._jsparkSession  # noqa: SLF001 - a relation without rows is made in Java only
-        nothing = spark.sparkContext._jsc.emptyRDD()  # noqa: SLF001 - the same
-        return DataFrame(java.createDataFrame(nothing, java.parseDataType(columns.json())), spark)
+        nothing = spark.sparkContext._jsc.emptyRDD().rdd()  # noqa: SLF001 - the same
+        return DataFrame(java.internalCreateDataFrame(nothing, java.parseDataType(columns.json()), False), spark)
 
     def whole(self, spark: SparkSession) -> DataFrame:
         """A scan of all columns and rows."""
@@ -81,6 +83,22 @@ class Bound:
                 return None
         given = {"aggregates": aggregates.written(wanted), **({"filter": condition} if condition else {})}
         return aggregates.whole(self._scan(spark, parts, **given), wanted)
+
+    def looked_up(self, spark: SparkSession, condition: str, output: Sequence[Output]) -> DataFrame | None:
+        """Columns of the rows for which a condition holds; None unless an index finds those, and they are few."""
+        from pyspark.sql.types import StructField, StructType
+
+        schema = pa.schema([self.dataset.schema.field(name) for name in dict.fromkeys(one.column for one in output)])
+        look_up = self._look_up(condition, schema)
+        found = None if look_up is None else look_up.rows()
+        if found is None:
+            return None
+        stored = {field.name: field for field in spark_schema(schema)}
+        named = [
+            StructField(one.name, field.dataType, field.nullable, field.metadata)
+            for one, field in ((one, stored[one.column]) for one in output)
+        ]
+        return _local(spark, found.select([one.column for one in output]), StructType(named))
 
     def _look_up(self, condition: str, schema: pa.Schema) -> lookups.LookUp | None:
         """How to find the rows for which a condition holds; None if Lance cannot evaluate it."""

@@ -61,7 +61,8 @@ def parse(spark: SparkSession, text: str) -> Statement:
     kinds = {str(one["class"]).rpartition(".")[2] for one in expressions}
     has_star = any(kind.startswith(("UnresolvedStar", "UnresolvedRegex")) for kind in kinds)
     words = {word for one in expressions for word in _words(str(one.get("nameParts", "")))}
-    visits = list(_walk(plan, None, is_selected=False))
+    is_nested = "UnresolvedWith" in kinds or not plan.subqueriesAll().isEmpty()
+    visits = list(_walk(plan, None, is_selected=False, is_nested=is_nested))
     _refuse_commands(spark, visits)
     return Statement(text, tuple(_mentions(visits, has_star=has_star)), frozenset(words))
 
@@ -104,16 +105,16 @@ class _Visit:
     is_selected: bool
 
 
-def _walk(node: Any, parent: str | None, *, is_selected: bool) -> Iterator[_Visit]:
-    """A plan and all plans inside it: children, subqueries, and what a WITH defines."""
+def _walk(node: Any, parent: str | None, *, is_selected: bool, is_nested: bool) -> Iterator[_Visit]:
+    """A plan and all plans inside it: children and, if there are any, subqueries and what a WITH defines."""
     kind = str(node.nodeName())
     yield _Visit(node, kind, parent, is_selected)
     is_selected_below = kind in SELECTING or (is_selected and kind in PASSING)
     for child in items(node.children()):
-        yield from _walk(child, kind, is_selected=is_selected_below)
-    for inner in (*items(node.innerChildren()), *items(node.subqueries())):
+        yield from _walk(child, kind, is_selected=is_selected_below, is_nested=is_nested)
+    for inner in (*items(node.innerChildren()), *items(node.subqueries())) if is_nested else ():
         if hasattr(inner, "nodeName"):
-            yield from _walk(inner, None, is_selected=False)
+            yield from _walk(inner, None, is_selected=False, is_nested=True)
 
 
 def _names(relation: Any) -> tuple[str, ...]:
