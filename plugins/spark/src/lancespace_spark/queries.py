@@ -159,7 +159,7 @@ def _views(spark: SparkSession, bound: Sequence[Bound]) -> Iterator[Callable[[Se
     try:
         yield show
     finally:
-        catalog = spark._jsparkSession.catalog()  # noqa: SLF001 - spark.catalog asks Java more often
+        catalog = spark._jsparkSession.sessionState().catalog()  # noqa: SLF001 - spark.catalog looks for cached data, too
         for one in bound:
             catalog.dropTempView(one.view)
 

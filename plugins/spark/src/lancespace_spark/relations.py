@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,14 +42,10 @@ class Bound:
 
         It is one of Spark's own, without rows: to plan a scan of ours, Spark would ask Python several times.
         """
-        from pyspark.sql import DataFrame
-
         columns = spark_schema(self.dataset.schema)
         if columns.fields:
             columns.fields[0].metadata = {**columns.fields[0].metadata, MARKER: self.number}
-        java = spark._jsparkSession  # noqa: SLF001 - a relation without rows is made in Java only
-        nothing = spark.sparkContext._jsc.emptyRDD().rdd()  # noqa: SLF001 - the same
-        return DataFrame(java.internalCreateDataFrame(nothing, java.parseDataType(columns.json()), False), spark)
+        return _blank(spark, columns.json())
 
     def whole(self, spark: SparkSession) -> DataFrame:
         """A scan of all columns and rows."""
@@ -122,6 +119,16 @@ class Bound:
             **given,
         }
         return spark.read.format(NAME).schema(spark_schema(schema)).options(**options, **self.handle.properties).load()
+
+
+@functools.lru_cache(maxsize=64)
+def _blank(spark: SparkSession, schema: str) -> DataFrame:
+    """A relation without rows; it can be used again, since nothing is ever read from it."""
+    from pyspark.sql import DataFrame
+
+    java = spark._jsparkSession  # noqa: SLF001 - such a relation is made in Java only
+    nothing = spark.sparkContext._jsc.emptyRDD().rdd()  # noqa: SLF001 - the same
+    return DataFrame(java.internalCreateDataFrame(nothing, java.parseDataType(schema), False), spark)
 
 
 def _local(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
