@@ -14,6 +14,7 @@ import pytest
 
 from lancespace import connect
 from lancespace_server import ServerSettings, create_app, pace
+from lancespace_server.principals import PRINCIPAL
 from lancespace_server.request import Answer, Request
 from lancespace_server.serving import open_namespace
 
@@ -123,6 +124,7 @@ def test_the_answer_is_the_same(capfd: pytest.CaptureFixture[str], app: Any, cas
     for line in lines:
         del line["time"], line["seconds"], line["request_id"]
     assert lines[0] == lines[1]
+    assert None not in lines[0].values()
     assert lines[0]["status"] == here[0]
 
 
@@ -164,6 +166,30 @@ def test_the_policy_holds(root: Path, tmp_path: Path):
 
     assert (allowed[0], refused[0]) == (200, 403)
     assert b"has no grant to read" in refused[2]
+
+
+def test_a_caller_with_too_much_under_way_is_told_to_wait(root: Path):
+    with connect("dir", {"root": str(root)}) as namespace:
+        app: Any = create_app(namespace, ServerSettings(max_per_principal=1))
+        trusted(app, "there")
+        app._operations._services.pool.admit("anonymous")
+
+        status, headers, _ = at_once(app, *CASES["there"])
+        app._operations._services.pool.release("anonymous")
+        again, *_ = at_once(app, *CASES["there"])
+
+    assert (status, headers[b"retry-after"], again) == (429, b"1", 200)
+
+
+def test_nobody_acts_afterwards(app: Any):
+    trusted(app, "there")
+    request = Request("POST", "/v1/table/ns%24t/exists", b"", [HOST, JSON], None, is_secure=False)
+
+    async def ask() -> str | None:
+        assert app.at_once(request, b"{}").status == 200
+        return PRINCIPAL.get()
+
+    assert asyncio.run(ask()) is None
 
 
 def test_with_cors_everything_goes_over_asgi(root: Path):

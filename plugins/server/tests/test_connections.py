@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
 
+from lancespace_server import ServerSettings
 from lancespace_server.pace import TRUST
+from lancespace_server.protocol import GuardedProtocol
+from lancespace_server.request import Answer, Request
 from plugins.server.tests.hosting import Running, served
 
 BODY = b'{"properties": {}}'
@@ -98,6 +106,21 @@ def test_heads_are_complete(connection: socket.socket):
     assert json.loads(body) == {"properties": {}}
 
 
+class Counting:
+    """An application that answers everything, at once or not."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def at_once(self, request: Request, _: bytes) -> Answer:
+        self.asked.append(request.path)
+        return Answer(200, [(b"content-length", b"0")], b"")
+
+    async def __call__(self, _scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+
 @pytest.fixture
 def quick(connection: socket.socket) -> socket.socket:
     """A connection on which ``namespace_exists`` is answered at once."""
@@ -119,6 +142,37 @@ def test_answers_at_once_wait_for_those_before_them(quick: socket.socket):
     quick.sendall(b"".join(sent) * 3)
 
     assert [status for status, _, _ in answers(quick, 18)] == [200, 200, 404, 200, 200, 200] * 3
+
+
+def test_an_answer_at_once_does_not_overtake_one_that_takes_longer(quick: socket.socket):
+    for number in range(20):
+        quick.sendall(request(f"/v1/namespace/slow{number}/create", b"x-request-id: slow"))
+        quick.sendall(EXISTS.replace(b"host:", b"x-request-id: fast\r\nhost:"))
+        heads = [head for _, head, _ in answers(quick, 2)]
+        assert [re.findall(rb"x-request-id: (\w+)", head) for head in heads] == [[b"slow"], [b"fast"]]
+
+
+def test_of_requests_that_come_together_only_the_first_is_answered_at_once():
+    """Lest one caller that sends thousands holds up all others."""
+    app = Counting()
+
+    async def converse() -> int:
+        factory: Any = SimpleNamespace(settings=ServerSettings())
+        config = Config(factory, http=GuardedProtocol, ws="none", log_config=None)
+        config.load()
+        config.loaded_app = app
+        ours, theirs = socket.socketpair()
+        transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: GuardedProtocol(config=config, server_state=ServerState(), app_state={}), ours
+        )
+        theirs.sendall(b"".join(request(f"/v1/{number}", body=b"") for number in range(5)))
+        answered = await asyncio.to_thread(answers, theirs, 5)
+        transport.close()
+        theirs.close()
+        return len(answered)
+
+    assert asyncio.run(converse()) == 5
+    assert app.asked == ["/v1/0"]
 
 
 def test_an_answer_at_once_has_all_of_a_body_that_comes_in_parts(quick: socket.socket):

@@ -48,7 +48,7 @@ def _line(request: Request, seconds: float) -> bytes:
         "received": request.received,
         "sent": request.sent,
     }
-    return to_json(fields, exclude_none=True) + b"\n"
+    return to_json({name: value for name, value in fields.items() if value is not None}) + b"\n"
 
 
 def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:

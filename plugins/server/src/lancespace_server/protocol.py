@@ -132,7 +132,6 @@ class GuardedProtocol(HttpToolsProtocol):
         return (
             (last is None or last.response_complete)
             and not self._has_answered
-            and not self.expect_100_continue
             and not self.flow.write_paused
             and not self.parser.should_upgrade()
         )
