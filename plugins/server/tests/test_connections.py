@@ -15,10 +15,12 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
+from lancespace.testing.samples import sample, stream
 from lancespace_server import ServerSettings
 from lancespace_server.pace import TRUST
 from lancespace_server.protocol import GuardedProtocol
 from lancespace_server.request import Answer, Request
+from plugins.server.tests.callers import ARROW
 from plugins.server.tests.hosting import Running, served
 
 BODY = b'{"properties": {}}'
@@ -145,8 +147,9 @@ def test_answers_at_once_wait_for_those_before_them(quick: socket.socket):
 
 
 def test_an_answer_at_once_does_not_overtake_one_that_takes_longer(quick: socket.socket):
-    for number in range(20):
-        quick.sendall(request(f"/v1/namespace/slow{number}/create", b"x-request-id: slow"))
+    arrow = f"content-type: {ARROW['content-type']}".encode()
+    for number in range(5):
+        quick.sendall(request(f"/v1/table/slow{number}/create", b"x-request-id: slow", arrow, body=stream(sample())))
         quick.sendall(EXISTS.replace(b"host:", b"x-request-id: fast\r\nhost:"))
         heads = [head for _, head, _ in answers(quick, 2)]
         assert [re.findall(rb"x-request-id: (\w+)", head) for head in heads] == [[b"slow"], [b"fast"]]
