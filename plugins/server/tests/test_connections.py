@@ -148,9 +148,12 @@ def test_answers_at_once_wait_for_those_before_them(quick: socket.socket):
 
 def test_an_answer_at_once_does_not_overtake_one_that_takes_longer(quick: socket.socket):
     arrow = f"content-type: {ARROW['content-type']}".encode()
+    fast = EXISTS.replace(b"host:", b"x-request-id: fast\r\nhost:")
+    quick.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for number in range(5):
-        quick.sendall(request(f"/v1/table/slow{number}/create", b"x-request-id: slow", arrow, body=stream(sample())))
-        quick.sendall(EXISTS.replace(b"host:", b"x-request-id: fast\r\nhost:"))
+        slow = request(f"/v1/table/slow{number}/create", b"x-request-id: slow", arrow, body=stream(sample()))
+        quick.sendall(slow)
+        quick.sendall(fast)
         heads = [head for _, head, _ in answers(quick, 2)]
         assert [re.findall(rb"x-request-id: (\w+)", head) for head in heads] == [[b"slow"], [b"fast"]]
 
