@@ -47,4 +47,4 @@ class Call:
 
     def _encoded(self, answer: Any) -> Answer:
         body, headers = answers.encode(self._operation, answer, self._http.query)
-        return self._http.succeed(self._operation.status, body, headers)
+        return self._http.whole(self._operation.status, body, headers)

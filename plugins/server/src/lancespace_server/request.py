@@ -54,14 +54,16 @@ class Request:
         self.received = 0
         self.sent = 0
 
-    def succeed(self, status: int, body: bytes, more: RawHeaders) -> Answer:
-        """The whole answer to an operation that came to its end."""
-        return self._whole(status, body, more)
+    def whole(self, status: int, body: bytes, more: RawHeaders) -> Answer:
+        """An answer in one piece: it ends the request."""
+        self.status, self.sent = status, len(body)
+        head = self.head(_JSON if body else b"", [*more, (b"content-length", b"%d" % len(body))])
+        return Answer(status, head, body)
 
     def fail(self, failure: Failure) -> Answer:
-        """The whole answer that says what went wrong."""
+        """The answer that says what went wrong."""
         self.error = failure.code.name
-        return self._whole(failure.status, failure.body(self.request_id), list(failure.headers))
+        return self.whole(failure.status, failure.body(self.request_id), list(failure.headers))
 
     def head(self, content_type: bytes, more: RawHeaders) -> RawHeaders:
         """The headers of an answer."""
@@ -71,11 +73,6 @@ class Request:
         if self._is_secure:
             headers.append(_STRICT_TRANSPORT)
         return headers
-
-    def _whole(self, status: int, body: bytes, more: RawHeaders) -> Answer:
-        self.status, self.sent = status, len(body)
-        head = self.head(_JSON if body else b"", [*more, (b"content-length", b"%d" % len(body))])
-        return Answer(status, head, body)
 
 
 AtOnce = Callable[[Request, bytes], Answer | None]

@@ -56,15 +56,20 @@ def items(sequence: Any) -> list[Any]:
     return [sequence.apply(index) for index in range(sequence.size())]
 
 
-def _columns(value: Any) -> Iterator[dict[str, Any]]:
-    """All references to columns inside a part of a plan."""
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    """All plans and expressions inside a plan that is written as JSON, however deep."""
     if isinstance(value, dict):
-        if str(value.get("class", "")).endswith(".AttributeReference"):
+        if "class" in value:
             yield value
         value = list(value.values())
     if isinstance(value, list):
         for one in value:
-            yield from _columns(one)
+            yield from objects(one)
+
+
+def _columns(value: Any) -> list[dict[str, Any]]:
+    """All references to columns inside a part of a plan."""
+    return [one for one in objects(value) if str(one["class"]).endswith(".AttributeReference")]
 
 
 def _tree(flat: Iterator[Mapping[str, Any]]) -> Node:

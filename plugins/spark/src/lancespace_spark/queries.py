@@ -97,9 +97,9 @@ def _aggregated(
 
 def _looked_up(spark: SparkSession, scans: list[needs.Scan], bound: Sequence[Bound]) -> DataFrame | None:
     """The answer to a statement that only looks for a few rows of one table; None for all others."""
-    (scan,) = scans if len(scans) == 1 else (None,)
-    if scan is None or scan.rest or not scan.is_top or not scan.output:
+    if len(scans) != 1 or scans[0].rest or not scans[0].is_top or not scans[0].output:
         return None
+    (scan,) = scans
     if scan.condition is None or scan.condition.text is None or not scan.condition.is_whole:
         return None
     return _of(scan, bound).looked_up(spark, scan.condition.text, scan.output)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
 
-from lancespace_spark.catalyst import items
+from lancespace_spark.catalyst import items, objects
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +57,7 @@ def parse(spark: SparkSession, text: str) -> Statement:
         pyspark.errors.ParseException: If it is not SQL.
     """
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001 - only it knows Spark's SQL
-    expressions = list(_objects(json.loads(plan.toJSON())))
+    expressions = list(objects(json.loads(plan.toJSON())))
     kinds = {str(one["class"]).rpartition(".")[2] for one in expressions}
     has_star = any(kind.startswith(("UnresolvedStar", "UnresolvedRegex")) for kind in kinds)
     words = {word for one in expressions for word in _words(str(one.get("nameParts", "")))}
@@ -119,17 +119,6 @@ def _walk(node: Any, parent: str | None, *, is_selected: bool, is_nested: bool) 
 
 def _names(relation: Any) -> tuple[str, ...]:
     return tuple(str(part) for part in items(relation.multipartIdentifier()))
-
-
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """All plans and expressions inside a plan that is written as JSON, however deep."""
-    if isinstance(value, dict):
-        if "class" in value:
-            yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for one in value:
-            yield from _objects(one)
 
 
 def _words(parts: str) -> set[str]:

@@ -59,7 +59,7 @@ class ManifestReader:
         self._snapshot: Snapshot | None = None
         self._seen_at = 0.0
         self._mark: Mark | None = None
-        self._has_marks = storage.is_local
+        self._has_marks = True
         # Old versions are deleted only much later than this, so that a reader who looked recently cannot miss a
         # version because its file is gone already.
         self._trusted = (KEEP_LOCALLY if storage.is_local else KEEP_REMOTELY).total_seconds() / 3
