@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import contextvars
 import io
 import subprocess
 import sys
@@ -71,6 +72,11 @@ def run(block: Block, page: Path, names: dict[str, Any]) -> str:
 
 
 def run_page(page: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a page in a context of its own: the variables that it sets are not those of the tests after it."""
+    contextvars.copy_context().run(_run_blocks, page, workdir, monkeypatch)
+
+
+def _run_blocks(page: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {"__name__": "page"}
     to_install = False
     for block in blocks(page):
