@@ -160,7 +160,8 @@ def read(answer: requests.Response, deadline: Deadline) -> bytes:
 def receive(answer: requests.Response, deadline: Deadline, most: int) -> bytes:
     """The next bytes of an answer as soon as there are some, so that a slow server cannot outlast the deadline."""
     deadline.remaining()
-    chunk: bytes = answer.raw.read1(most, decode_content=True)
+    is_encoded = "content-encoding" in answer.headers  # Told to decode, urllib3 copies what is not encoded, too.
+    chunk: bytes = answer.raw.read1(most, decode_content=is_encoded)
     return chunk
 
 

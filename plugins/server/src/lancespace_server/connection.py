@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lancespace_server.downloads import size_of
+
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+    from lancespace_server.downloads import Chunk
     from lancespace_server.protocol import GuardedProtocol
     from lancespace_server.request import Answer
 
@@ -30,13 +33,13 @@ class RequestConnection:
         """Hang up."""
         self._protocol.transport.abort()
 
-    async def send_chunk(self, chunk: bytes) -> None:
+    async def send_chunk(self, chunk: Chunk) -> None:
         """Send a part of a chunked answer as it is; uvicorn would copy it, to put its length before it."""
         flow, transport = self._protocol.flow, self._protocol.transport
         if flow.write_paused:
             await flow.drain()
         if not transport.is_closing():
-            transport.writelines((b"%x\r\n" % len(chunk), chunk, b"\r\n"))
+            transport.writelines((b"%x\r\n" % size_of(chunk), *chunk, b"\r\n"))
 
     async def send_whole(self, answer: Answer) -> None:
         """Do what uvicorn does with an answer in two parts: its checks of each header take longer than all the rest."""

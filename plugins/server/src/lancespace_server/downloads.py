@@ -5,14 +5,27 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from lancespace_server.settings import ServerSettings
 
-_LARGE_BYTES = 1 << 18
+_CHUNK_BYTES = 1 << 20
+"""How much is handed over, at least, so that threads need not wake each other for every buffer of a batch."""
+
+_MOST_PARTS = 64
+"""More parts than these are put together: copying a megabyte takes less time than sending so many buffers of it."""
+
+
+Bytes: TypeAlias = "bytes | pa.Buffer"
+Chunk: TypeAlias = list[Bytes]
+
+
+def size_of(chunk: Chunk) -> int:
+    """How many bytes a chunk has."""
+    return sum(map(len, chunk))
 
 
 class Abandoned(Exception):  # noqa: N818 - nobody is left to be told of an error
@@ -27,30 +40,33 @@ class Download:
         self._loop = asyncio.get_running_loop()
         self._changed = threading.Condition()
         self._arrived = asyncio.Event()
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[Chunk] = deque()
         self._waiting = 0
-        self._parts: list[bytes] = []
+        self._parts: Chunk = []
         self._size = 0
         self._position = 0
+        self._is_awaited = False
         self._is_abandoned = False
         self._has_ended = False
         self._error: BaseException | None = None
         self.closed = False
 
-    async def next(self) -> bytes:
+    async def next(self) -> Chunk:
         """The next chunk; empty at the end. Raises what went wrong in the thread."""
-        while not self._chunks:
-            if self._error is not None:
-                raise self._error
-            if self._has_ended:
-                return b""
-            self._arrived.clear()
+        while True:
+            with self._changed:
+                if self._chunks:
+                    chunk = self._chunks.popleft()
+                    self._waiting -= size_of(chunk)
+                    self._changed.notify()
+                    return chunk
+                if self._error is not None:
+                    raise self._error
+                if self._has_ended:
+                    return []
+                self._is_awaited = True
+                self._arrived.clear()
             await self._arrived.wait()
-        with self._changed:
-            chunk = self._chunks.popleft()
-            self._waiting -= len(chunk)
-            self._changed.notify()
-        return chunk
 
     def abandon(self) -> None:
         """Nobody takes the rest: the writer is told with its next write."""
@@ -68,35 +84,41 @@ class Download:
             for batch in reader:
                 writer.write_batch(batch)
 
-    def write(self, data: bytes) -> int:
-        """Take some bytes; small parts are put together, large ones go out as they are."""
-        self._position += len(data)
-        if len(data) >= _LARGE_BYTES and self._parts:
-            self._pass_on()
+    def write(self, data: Bytes) -> int:
+        """Take some bytes, which go out as they are, together with others."""
+        size = len(data)
+        self._position += size
+        self._size += size
         self._parts.append(data)
-        self._size += len(data)
-        if self._size >= _LARGE_BYTES:
+        if self._size >= _CHUNK_BYTES:
             self._pass_on()
-        return len(data)
+        return size
 
     def finish(self, error: BaseException | None = None) -> None:
         """No more comes; with an error, what was written is not whole."""
         if error is None and self._parts:
             self._pass_on()
-        self._error, self._has_ended = error, True
-        self._loop.call_soon_threadsafe(self._arrived.set)
+        with self._changed:
+            self._error, self._has_ended = error, True
+            self._wake()
 
     def _pass_on(self) -> None:
-        chunk = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._parts, self._size = [], 0
+        chunk = self._parts if len(self._parts) <= _MOST_PARTS else [b"".join(self._parts)]
         with self._changed:
             while self._waiting > self._limit and not self._is_abandoned:
                 self._changed.wait()
             if self._is_abandoned:
                 raise Abandoned
             self._chunks.append(chunk)
-            self._waiting += len(chunk)
-        self._loop.call_soon_threadsafe(self._arrived.set)
+            self._waiting += self._size
+            self._wake()
+        self._parts, self._size = [], 0
+
+    def _wake(self) -> None:
+        """Tell the event loop, if it waits: that costs a system call, and often a change of threads."""
+        if self._is_awaited:
+            self._is_awaited = False
+            self._loop.call_soon_threadsafe(self._arrived.set)
 
     def tell(self) -> int:
         """How much was written; the Arrow file format notes where its batches are."""

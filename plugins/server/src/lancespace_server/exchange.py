@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from lancespace_server.downloads import size_of
 from lancespace_server.request import Request
 
 if TYPE_CHECKING:
+    from lancespace_server.downloads import Chunk
     from lancespace_server.failures import Failure
     from lancespace_server.request import Answer
     from lancespace_server.types import Receive, Scope, Send
@@ -31,7 +33,7 @@ class Connection(Protocol):
     def abort(self) -> None:
         """Close the connection without sending what still waits."""
 
-    async def send_chunk(self, chunk: bytes) -> None:
+    async def send_chunk(self, chunk: Chunk) -> None:
         """Send a part of an answer that has begun and has no length, without a copy."""
 
     async def send_whole(self, answer: Answer) -> None:
@@ -68,13 +70,13 @@ class Exchange(Request):
         headers = self.head(content_type, [])
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
-    async def send(self, chunk: bytes, *, is_last: bool) -> None:
-        """Send a part of the body."""
-        self.sent += len(chunk)
-        if self._connection is None or is_last:
-            await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
-        else:
+    async def send(self, chunk: Chunk) -> None:
+        """Send a part of the body; an empty one is the end."""
+        self.sent += size_of(chunk)
+        if chunk and self._connection is not None:
             await self._connection.send_chunk(chunk)
+        else:
+            await self._send({"type": "http.response.body", "body": b"".join(chunk), "more_body": bool(chunk)})
 
     async def answer(self, answer: Answer) -> None:
         """Send a whole answer."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from lancespace.operations import Operation
+    from lancespace_server.downloads import Chunk
     from lancespace_server.exchange import Exchange
     from lancespace_server.services import Services
     from lancespace_server.types import Message
@@ -164,9 +165,9 @@ class Transfer(Call):
         while chunk:
             await self._send(chunk)
             chunk = await download.next()
-        await self._exchange.send(b"", is_last=True)
+        await self._exchange.send([])
 
-    async def _send(self, chunk: bytes) -> None:
+    async def _send(self, chunk: Chunk) -> None:
         limit = self._settings.idle_timeout
         with Deadline(limit, lambda: failures.too_slow("Nothing of the answer was taken", limit)):
-            await self._exchange.send(chunk, is_last=False)
+            await self._exchange.send(chunk)
