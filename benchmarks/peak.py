@@ -41,12 +41,12 @@ def peak_megabytes(who: str, form: str, root: str, path: str) -> float:
 
 def _insert(who: str, form: str, root: str, path: str) -> None:
     OPEN[who](root).insert_into_table(InsertIntoTableRequest(id=TABLE), FORMS[form](path))
-    print(_peak())
+    print(most_megabytes())
 
 
-def _peak() -> float:
+def most_megabytes(process: int | str = "self") -> float:
     """The kernel's high-water mark; ``ru_maxrss`` would count what the parent had before this program was loaded."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1e3
 
 
