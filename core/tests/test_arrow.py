@@ -100,7 +100,7 @@ def test_stream_takes_batches_as_it_is_consumed():
     first = next(chunks)
 
     assert source.made == 1
-    assert pa.ipc.open_stream(first + b"".join(chunks)).read_all().num_rows == 15
+    assert pa.ipc.open_stream(b"".join([first, *chunks])).read_all().num_rows == 15
 
 
 def test_stream_chunks_do_not_grow():

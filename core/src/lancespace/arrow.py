@@ -7,13 +7,14 @@ asks, and nothing is materialised: a table larger than memory passes through as 
 
 from __future__ import annotations
 
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Union
 
 from lance_namespace import InvalidInputError
+
+from lancespace.parts import Parts, pieces, sliced
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 ArrowLike = Union[bytes, bytearray, memoryview, "pa.Table", "pa.RecordBatch", "pa.RecordBatchReader", Any]
 """What people may pass as data: IPC stream bytes, anything with the Arrow C stream or array interface (pyarrow,
 polars, pandas, DuckDB and others), a list or a generator of such, or a list of dicts."""
-
-_CHUNK_BYTES = 1 << 20
 
 
 class ArrowData:
@@ -55,15 +54,13 @@ class ArrowData:
         """How many bytes :meth:`ipc_stream` has, where that is known beforehand."""
         return memoryview(self._source).nbytes if isinstance(self._source, (bytes, bytearray, memoryview)) else None
 
-    def ipc_stream(self, compression: str | None = None) -> Iterator[bytes]:
+    def ipc_stream(self, compression: str | None = None) -> Iterator[bytes | memoryview]:
         """The data as chunks of an Arrow IPC stream; bytes pass through untouched.
 
         ``compression`` is ``lz4`` or ``zstd``, for the buffers of what is encoded here.
         """
         if isinstance(self._source, (bytes, bytearray, memoryview)):
-            view = memoryview(self._source).cast("B")
-            for start in range(0, len(view), _CHUNK_BYTES):
-                yield bytes(view[start : start + _CHUNK_BYTES])
+            yield from sliced(memoryview(self._source).cast("B"))
         else:
             yield from _encode(self.reader(), compression)
 
@@ -162,21 +159,13 @@ def _is_pandas(source: object) -> bool:
     return type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns")
 
 
-def _encode(reader: Iterable[pa.RecordBatch], compression: str | None) -> Iterator[bytes]:
+def _encode(reader: Iterable[pa.RecordBatch], compression: str | None) -> Iterator[bytes | memoryview]:
     import pyarrow as pa
 
-    sink = io.BytesIO()
+    sink = Parts()
     options = pa.ipc.IpcWriteOptions(compression=compression)
-    with pa.ipc.new_stream(sink, reader.schema, options=options) as writer:  # type: ignore[attr-defined]
+    with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), reader.schema, options=options) as writer:  # type: ignore[attr-defined]
         for batch in reader:
             writer.write_batch(batch)
-            yield _take(sink)
-    yield _take(sink)
-
-
-def _take(sink: io.BytesIO) -> bytes:
-    """What was written so far, emptying the sink so that memory stays flat."""
-    chunk = sink.getvalue()
-    sink.seek(0)
-    sink.truncate()
-    return chunk
+            yield from pieces(sink.take())
+    yield from pieces(sink.take())

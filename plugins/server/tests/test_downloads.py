@@ -108,6 +108,17 @@ def test_a_writer_that_waits_is_told_that_nobody_takes_the_rest():
     assert asyncio.run(talk()) is Abandoned
 
 
+def test_the_end_is_quiet_when_nobody_takes_the_rest():
+    async def talk() -> bool:
+        download = Download(ServerSettings())
+        download.write(b"a part")
+        download.abandon()
+        download.finish()
+        return bool(await download.next())
+
+    assert asyncio.run(talk()) is False
+
+
 def test_what_came_before_an_error_is_whole():
     async def talk() -> bytes:
         download = Download(ServerSettings())

@@ -64,7 +64,7 @@ class ArrowBody:
         """Whether it can be sent (again) from its beginning."""
         return not self._is_started or self._data.is_replayable
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[bytes | memoryview]:
         self._is_started = True
         self.failure = None
         try:

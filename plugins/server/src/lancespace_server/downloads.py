@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
+from lancespace.parts import Parts
+
 if TYPE_CHECKING:
+    from lancespace.parts import Bytes
     from lancespace_server.settings import ServerSettings
 
 _CHUNK_BYTES = 1 << 20
@@ -18,9 +22,7 @@ _CHUNK_BYTES = 1 << 20
 _MOST_PARTS = 64
 """More parts than these are put together: copying a megabyte takes less time than sending so many buffers of it."""
 
-
-Bytes: TypeAlias = "bytes | pa.Buffer"
-Chunk: TypeAlias = list[Bytes]
+Chunk: TypeAlias = "list[Bytes]"
 
 
 def size_of(chunk: Chunk) -> int:
@@ -32,24 +34,21 @@ class Abandoned(Exception):  # noqa: N818 - nobody is left to be told of an erro
     """The caller does not want the rest."""
 
 
-class Download:
+class Download(Parts):
     """The body of an answer as a writable file. What waits in memory is bounded: the writer waits while it is full."""
 
     def __init__(self, settings: ServerSettings) -> None:
+        super().__init__()
         self._limit = settings.buffer_bytes
         self._loop = asyncio.get_running_loop()
         self._changed = threading.Condition()
         self._arrived = asyncio.Event()
         self._chunks: deque[Chunk] = deque()
         self._waiting = 0
-        self._parts: Chunk = []
-        self._size = 0
-        self._position = 0
         self._is_awaited = False
         self._is_abandoned = False
         self._has_ended = False
         self._error: BaseException | None = None
-        self.closed = False
 
     async def next(self) -> Chunk:
         """The next chunk; empty at the end. Raises what went wrong in the thread."""
@@ -86,50 +85,34 @@ class Download:
 
     def write(self, data: Bytes) -> int:
         """Take some bytes, which go out as they are, together with others."""
-        size = len(data)
-        self._position += size
-        self._size += size
-        self._parts.append(data)
+        written = super().write(data)
         if self._size >= _CHUNK_BYTES:
             self._pass_on()
-        return size
+        return written
 
     def finish(self, error: BaseException | None = None) -> None:
         """No more comes; with an error, what was written is not whole."""
         if error is None and self._parts:
-            self._pass_on()
+            with suppress(Abandoned):
+                self._pass_on()
         with self._changed:
             self._error, self._has_ended = error, True
             self._wake()
 
     def _pass_on(self) -> None:
-        chunk = self._parts if len(self._parts) <= _MOST_PARTS else [b"".join(self._parts)]
+        size, parts = self._size, self.take()
+        chunk: Chunk = parts if len(parts) <= _MOST_PARTS else [b"".join(parts)]
         with self._changed:
             while self._waiting > self._limit and not self._is_abandoned:
                 self._changed.wait()
             if self._is_abandoned:
                 raise Abandoned
             self._chunks.append(chunk)
-            self._waiting += self._size
+            self._waiting += size
             self._wake()
-        self._parts, self._size = [], 0
 
     def _wake(self) -> None:
         """Tell the event loop, if it waits: that costs a system call, and often a change of threads."""
         if self._is_awaited:
             self._is_awaited = False
             self._loop.call_soon_threadsafe(self._arrived.set)
-
-    def tell(self) -> int:
-        """How much was written; the Arrow file format notes where its batches are."""
-        return self._position
-
-    def flush(self) -> None:
-        """Nothing to do: chunks go out by size."""
-
-    def writable(self) -> bool:
-        """Say to pyarrow that this is a file to write to."""
-        return True
-
-    def close(self) -> None:
-        """Nothing to do: see :meth:`finish`."""
