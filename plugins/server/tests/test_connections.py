@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
+import itertools
 import json
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
@@ -86,6 +91,33 @@ def test_a_body_may_come_in_parts(connection: socket.socket):
     assert json.loads(answers(connection, 1)[0][2])["properties"] == {"a": "b"}
 
 
+@pytest.mark.parametrize("packet", [7919, 100_003, 1 << 20], ids=str)
+def test_chunks_and_packets_need_not_meet(connection: socket.socket, packet: int):
+    table = pa.table({"a": np.arange(200_000), "b": [f"row {number}" for number in range(200_000)]})
+    data = stream(table)
+    sizes = itertools.cycle([1, 70_000, 3, 300_000, 8192])
+    chunks: list[bytes] = []
+    start = 0
+    while start < len(data):
+        chunks.append(data[start : start + next(sizes)])
+        start += len(chunks[-1])
+    body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in [*chunks, b""])
+    head = [f"POST /v1/table/chunks{packet}/create HTTP/1.1".encode(), b"host: localhost"]
+    head += [b"%b: %b" % (name.encode(), value.encode()) for name, value in ARROW.items()]
+    whole = b"\r\n".join([*head, b"transfer-encoding: chunked", b"", body])
+
+    for start in range(0, len(whole), packet):
+        connection.sendall(whole[start : start + packet])
+    assert answers(connection, 1)[0][0] == 200
+
+    connection.sendall(
+        request(f"/v1/table/chunks{packet}/query", b"connection: close", body=b'{"k": 1000000, "vector": {}}')
+    )
+    answer = http.client.HTTPResponse(connection, method="POST")
+    answer.begin()
+    assert pa.ipc.open_file(pa.py_buffer(answer.read())).read_all() == table
+
+
 def test_a_caller_that_wants_the_connection_closed_is_obeyed(connection: socket.socket):
     connection.sendall(request("/v1/namespace/last/create", b"connection: close"))
 
@@ -158,27 +190,67 @@ def test_an_answer_at_once_does_not_overtake_one_that_takes_longer(quick: socket
         assert [re.findall(rb"x-request-id: (\w+)", head) for head in heads] == [[b"slow"], [b"fast"]]
 
 
+@asynccontextmanager
+async def talking(app: Any) -> AsyncIterator[socket.socket]:
+    """The other end of a connection to an application."""
+    factory: Any = SimpleNamespace(settings=ServerSettings())
+    config = Config(factory, http=GuardedProtocol, ws="none", log_config=None)
+    config.load()
+    config.loaded_app = app
+    ours, theirs = socket.socketpair()
+    transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
+        lambda: GuardedProtocol(config=config, server_state=ServerState(), app_state={}), ours
+    )
+    with theirs:
+        yield theirs
+        transport.close()
+
+
 def test_of_requests_that_come_together_only_the_first_is_answered_at_once():
     """Lest one caller that sends thousands holds up all others."""
     app = Counting()
 
     async def converse() -> int:
-        factory: Any = SimpleNamespace(settings=ServerSettings())
-        config = Config(factory, http=GuardedProtocol, ws="none", log_config=None)
-        config.load()
-        config.loaded_app = app
-        ours, theirs = socket.socketpair()
-        transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
-            lambda: GuardedProtocol(config=config, server_state=ServerState(), app_state={}), ours
-        )
-        theirs.sendall(b"".join(request(f"/v1/{number}", body=b"") for number in range(5)))
-        answered = await asyncio.to_thread(answers, theirs, 5)
-        transport.close()
-        theirs.close()
-        return len(answered)
+        async with talking(app) as theirs:
+            theirs.sendall(b"".join(request(f"/v1/{number}", body=b"") for number in range(5)))
+            return len(await asyncio.to_thread(answers, theirs, 5))
 
     assert asyncio.run(converse()) == 5
     assert app.asked == ["/v1/0"]
+
+
+def test_a_caller_is_not_read_from_while_nobody_takes_its_body():
+    body = bytes(50_000_000)
+    taken: list[int] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - ASGI's arguments
+        await let.wait()
+        while (message := await receive())["type"] == "http.request":
+            taken.append(len(message["body"]))
+            if not message["more_body"]:
+                break
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def converse() -> int:
+        async with talking(application) as theirs:
+            sending = asyncio.create_task(asyncio.to_thread(theirs.sendall, request("/v1/large", body=body)))
+            done, _ = await asyncio.wait([sending], timeout=0.5)
+            let.set()
+            await sending
+            await asyncio.to_thread(answers, theirs, 1)
+            return len(done)
+
+    let = asyncio.Event()
+    assert asyncio.run(converse()) == 0, "all was taken from the caller, and kept in memory"
+    assert sum(taken) == len(body)
+
+
+def test_the_rest_of_a_body_that_is_not_wanted_is_dropped(connection: socket.socket):
+    refused = request("/v1/table/refused/create", b"content-type: text/plain", body=bytes(5_000_000))
+    connection.sendall(refused + request("/v1/namespace/afterwards/create"))
+
+    assert [status for status, _, _ in answers(connection, 2)] == [415, 200]
 
 
 def test_an_answer_at_once_has_all_of_a_body_that_comes_in_parts(quick: socket.socket):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from lancespace_server.downloads import size_of
@@ -12,17 +13,49 @@ if TYPE_CHECKING:
     from lancespace_server.downloads import Chunk
     from lancespace_server.protocol import GuardedProtocol
     from lancespace_server.request import Answer
+    from lancespace_server.types import Message
+
+_MOST_WAITING = 1 << 18
+"""Bytes of a body that may wait for the application; while there are more, the caller is not read from."""
 
 
 class RequestConnection:
     """The connection, as far as one request is concerned: see :class:`lancespace_server.exchange.Connection`."""
 
-    __slots__ = ("_cycle", "_protocol", "subject")
+    __slots__ = ("_cycle", "_parts", "_protocol", "_receive", "_waiting", "subject")
 
     def __init__(self, protocol: GuardedProtocol, cycle: RequestResponseCycle, subject: str) -> None:
         self._protocol = protocol
         self._cycle = cycle
+        self._parts: deque[bytes] = deque()
+        self._waiting = 0
+        self._receive = cycle.receive
+        cycle.receive = self.receive  # type: ignore[method-assign, assignment]
         self.subject = subject
+
+    def add(self, part: bytes) -> None:
+        """Keep a part of the body for :meth:`receive`."""
+        if self._cycle.response_complete:
+            return
+        self._parts.append(part)
+        self._waiting += len(part)
+        if self._waiting > _MOST_WAITING:
+            self._protocol.flow.pause_reading()
+        self._cycle.message_event.set()
+
+    async def receive(self) -> Message:
+        """Receive as ASGI says, a part as it came; uvicorn, which waits for it, would copy what waits three times."""
+        cycle, part = self._cycle, b""
+        while not self._parts:
+            message: Message = await self._receive()  # type: ignore[assignment]
+            if message["type"] != "http.request" or not message["more_body"]:
+                break
+        if cycle.disconnected or cycle.response_complete:
+            return {"type": "http.disconnect"}
+        if self._parts:
+            part = self._parts.popleft()
+            self._waiting -= len(part)
+        return {"type": "http.request", "body": part, "more_body": bool(self._parts) or cycle.more_body}
 
     @property
     def has_all(self) -> bool:

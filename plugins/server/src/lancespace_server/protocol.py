@@ -39,6 +39,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._subject = ""
         self._at_once: AtOnce | None = getattr(self.app, "at_once", None)
+        self._known: RequestConnection
         self._held: list[bytes] | None = None
         """The body so far of a request that may be answered at once; the application has not seen it yet."""
         self._has_answered = False
@@ -87,16 +88,11 @@ class GuardedProtocol(HttpToolsProtocol):
             self._begin()
 
     def on_body(self, body: bytes) -> None:
-        """Keep a part that is alone as it is: added to an empty bytearray and taken out again, it is copied twice."""
+        """Hold the part back, or give it to the application."""
         if self._held is not None:
             self._held.append(body)
-            return
-        cycle: Any = self.cycle
-        if not cycle.body:
-            cycle.body = b""
-        elif isinstance(cycle.body, bytes):
-            cycle.body = bytearray(cycle.body)
-        super().on_body(body)
+        else:
+            self._known.add(body)
 
     def on_message_complete(self) -> None:
         """The next request may begin."""
@@ -169,8 +165,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def _begin(self) -> None:
         """Have uvicorn start the application, and give it what ASGI has no word for."""
         super().on_headers_complete()
-        known: Any = RequestConnection(self, self.cycle, self._subject)
-        self.scope["extensions"] = {CONNECTION: known}
+        self._known = RequestConnection(self, self.cycle, self._subject)
+        self.scope["extensions"] = {CONNECTION: self._known}  # type: ignore[dict-item]
 
     def _expect_head(self) -> None:
         self._timer = self.loop.call_later(self.settings.header_timeout, self._too_slow)
