@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lancespace_server.request import Answer
     from lancespace_server.types import Message
 
-_MOST_WAITING = 1 << 18
+_MOST_WAITING = 1 << 20
 """Bytes of a body that may wait for the application; while there are more, the caller is not read from."""
 
 
