@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lancespace.parts import Parts, pieces
@@ -12,6 +12,7 @@ from lancespace.parts import Parts, pieces
 KIB = 1024
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 600 * KIB), max_size=12))
 def test_pieces_are_the_same_bytes(sizes: list[int]):
     parts = [bytes([number]) * size for number, size in enumerate(sizes)]
