@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -84,6 +86,24 @@ def test_delete_tree_can_be_repeated(tmp_path: Path):
 
     storage.delete_tree(str(tmp_path / "t.lance"))
     storage.delete_tree(str(tmp_path / "t.lance"))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_delete_tree_goes_on_when_somebody_writes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    storage = local(tmp_path)
+    table = tmp_path / "t.lance"
+    storage.put_if_absent(str(table / "file"), b"x")
+    late = iter(["later"])
+    rmdir = os.rmdir
+
+    def write_first(path: Any, **keywords: Any) -> None:
+        for name in late:
+            (table / name).write_bytes(b"x")
+        rmdir(path, **keywords)
+
+    monkeypatch.setattr(os, "rmdir", write_first)
+    storage.delete_tree(str(table))
 
     assert list(tmp_path.iterdir()) == []
 

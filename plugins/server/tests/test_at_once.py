@@ -112,15 +112,18 @@ def trusted(app: Any, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_answer_is_the_same(capfd: pytest.CaptureFixture[str], app: Any, case: str):
-    trusted(app, case)
-    capfd.readouterr()
+def test_the_answer_is_the_same(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str):
+    log = tmp_path / "log"
+    with log.open("w") as output, connect("dir", {"root": str(root)}) as namespace:
+        monkeypatch.setattr("sys.stdout", output)
+        app = create_app(namespace, ServerSettings())
+        trusted(app, case)
 
-    there = plain(over_asgi(app, *CASES[case]))
-    here = plain(at_once(app, *CASES[case]))
+        there = plain(over_asgi(app, *CASES[case]))
+        here = plain(at_once(app, *CASES[case]))
 
     assert here == there
-    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    lines = [json.loads(line) for line in log.read_text().splitlines()[1:]]
     for line in lines:
         del line["time"], line["seconds"], line["request_id"]
     assert lines[0] == lines[1]

@@ -159,6 +159,9 @@ class Storage:
             except FileNotFoundError:  # All of it is gone, or somebody else is deleting it too.
                 if not self.exists(path):
                     return
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:  # Otherwise somebody wrote into a directory that was just emptied.
+                    raise
             else:
                 return
         raise BlockingIOError(errno.EBUSY, "Others keep changing what is to be deleted: try again", path)
