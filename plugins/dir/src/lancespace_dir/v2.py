@@ -202,7 +202,9 @@ class ManifestCatalog:
             is_decisive = not has_row or shows_itself
             is_there = bool(contents) or not is_own
             if has_row:
-                place = self.manifest.mutate(lambda draft: changes.take_out_table(draft, names))
+                taken = self.manifest.mutate(lambda draft: changes.take_out_table(draft, names))
+                if taken.location != place.location:  # Somebody has dropped and created it meanwhile.
+                    place, is_own, is_there, is_decisive = taken, self.is_own(names, taken), True, False
             else:
                 self._need_unused(names)
         try:
