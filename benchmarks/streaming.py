@@ -35,7 +35,10 @@ class Streamer:
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("it has no pipes")
         print(json.dumps([work, *arguments]), file=self._process.stdin, flush=True)
-        return float(self._process.stdout.readline())
+        seconds = self._process.stdout.readline()
+        if not seconds:
+            raise RuntimeError(f"it failed, and has written why: {self._process.args!r}")
+        return float(seconds)
 
     def peak_megabytes(self) -> float:
         """The most memory that it has had."""
