@@ -23,6 +23,7 @@ from lance_namespace import (
     RegisterTableRequest,
     TableAlreadyExistsError,
     TableNotFoundError,
+    TableVersionNotFoundError,
 )
 
 from lancespace import identifiers
@@ -202,6 +203,7 @@ def _commit_first_version(ref: TableRef, transaction: Any) -> int:
 
     Raises:
         TableAlreadyExistsError: If the table got its first version meanwhile; it is unharmed.
+        TableNotFoundError: If it got one and was dropped with it meanwhile.
     """
     import lance
 
@@ -213,7 +215,10 @@ def _commit_first_version(ref: TableRef, transaction: Any) -> int:
         )
     except OSError as error:
         if not ref.exists():
-            raise translate(error, about=f"create table {ref.name!r}") from error
+            failure = translate(error, about=f"create table {ref.name!r}")
+            if isinstance(failure, TableVersionNotFoundError):  # Lance saw versions, and missed the one before them.
+                failure = TableNotFoundError(f"The table {ref.name!r} was created and dropped by somebody else.")
+            raise failure from error
         raise TableAlreadyExistsError(
             f"The table {ref.name!r} was created by somebody else at the same time."
         ) from error

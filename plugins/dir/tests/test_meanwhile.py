@@ -1,0 +1,71 @@
+"""Creating and dropping one table at the same time, in orders that a race meets once in a hundred times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lance_namespace import ConcurrentModificationError
+
+from lancespace import connect
+from lancespace.backends import creation
+from lancespace.tables.access import TableRef
+from lancespace.testing.samples import COUNT, sample
+from lancespace_dir.catalogs import Place
+from lancespace_dir.listing import Listing
+from lancespace_dir.v2 import ManifestCatalog
+
+
+def test_the_directory_of_a_new_table_is_withdrawn_before_it_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    deleted: list[str] = []
+    delete = Listing.delete
+
+    def note(self: Listing, location: str) -> None:
+        deleted.append(location)
+        delete(self, location)
+
+    def find_older(*_: Any) -> tuple[Place, bool]:
+        return Place("0badcafe_t"), True
+
+    with connect("dir", {"root": str(tmp_path)}) as namespace:
+        namespace.create_table("t", sample())
+        assert (tmp_path / "t.lance").is_dir()
+        with monkeypatch.context() as patch:
+            patch.setattr(ManifestCatalog, "find_row", find_older)
+            patch.setattr(Listing, "delete", note)
+            namespace.drop_table("t")
+
+        assert len(deleted) == 1
+        assert deleted != ["t.lance"]
+        assert not (tmp_path / "t.lance").exists()
+        assert namespace.list_tables([]).tables == []
+
+
+def test_a_creator_loses_to_one_whose_table_was_dropped_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_files, exists = creation._write_files, TableRef.exists
+
+    with connect("dir", {"root": str(tmp_path)}) as namespace, connect("dir", {"root": str(tmp_path)}) as rival:
+
+        def write_beside_the_rival(*arguments: Any) -> Any:
+            monkeypatch.setattr(creation, "_write_files", write_files)
+            written = write_files(*arguments)
+            rival.create_table("t", sample())
+            monkeypatch.setattr(TableRef, "exists", look_after_the_drop)
+            return written
+
+        def look_after_the_drop(ref: TableRef) -> bool:
+            monkeypatch.setattr(TableRef, "exists", exists)
+            rival.drop_table("t")
+            return ref.exists()
+
+        monkeypatch.setattr(creation, "_write_files", write_beside_the_rival)
+        with pytest.raises(ConcurrentModificationError, match="create it again"):
+            namespace.create_table("t", sample())
+
+        assert namespace.list_tables([]).tables == []
+        namespace.create_table("t", sample())
+        assert namespace.count_table_rows("t").count == COUNT
