@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from lance_namespace import ConcurrentModificationError
 
 from lancespace import connect
 from lancespace.backends import creation
 from lancespace.tables.access import TableRef
+from lancespace.tables.clients import VersionClient
 from lancespace.testing.samples import COUNT, sample
 from lancespace_dir.catalogs import Place
 from lancespace_dir.listing import Listing
 from lancespace_dir.v2 import ManifestCatalog
+from plugins.dir.tests import managing
+from plugins.dir.tests.support import V2_ONLY
 
 
 def test_the_directory_of_a_new_table_is_withdrawn_before_it_is_deleted(
@@ -69,3 +71,24 @@ def test_a_creator_loses_to_one_whose_table_was_dropped_since(tmp_path: Path, mo
         assert namespace.list_tables([]).tables == []
         namespace.create_table("t", sample())
         assert namespace.count_table_rows("t").count == COUNT
+
+
+def test_a_table_that_is_dropped_while_its_latest_version_is_opened_was_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    list_versions = VersionClient.list_table_versions
+
+    with managing.connect(tmp_path, **V2_ONLY) as namespace, managing.connect(tmp_path, **V2_ONLY) as rival:
+
+        def list_before_the_drop(self: VersionClient, request: Any) -> Any:
+            monkeypatch.setattr(VersionClient, "list_table_versions", list_versions)
+            answer = list_versions(self, request)
+            rival.drop_table("t")
+            return answer
+
+        rival.create_table("t", sample())
+        monkeypatch.setattr(VersionClient, "list_table_versions", list_before_the_drop)
+        with pytest.raises(ConcurrentModificationError, match="create it again"):
+            namespace.create_table("t", sample())
+
+        assert namespace.list_tables([]).tables == []

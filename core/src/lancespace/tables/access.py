@@ -63,6 +63,12 @@ class TableRef:
         if branch not in {None, MAIN_BRANCH}:
             return self.open(branch=branch)
         try:
+            return self._latest_of_main()
+        except TableVersionNotFoundError:  # It was dropped after Lance was told which version is the latest.
+            return self._latest_of_main()
+
+    def _latest_of_main(self) -> lance.LanceDataset | None:
+        try:
             return self._dataset()
         except Exception as error:
             failure = translate(error, about=f"open table {self.name!r}")
