@@ -60,7 +60,7 @@ _MESSAGES: Rows = (
     (r"Error parsing statement|sql parser error", InvalidInputError),
     (r"C Data interface error|embedded null", InvalidInputError),  # Raised by the data the caller sent.
     (r"^(Retryable )?[Cc]ommit conflict|^Incompatible transaction|^Too many concurrent", ConcurrentModificationError),
-    (r"commit reported a conflict", ConcurrentModificationError),
+    (r"(commit|creation) reported a conflict", ConcurrentModificationError),
     (r"Ref not found error: tag", TableTagNotFoundError),
     (r"Ref not found error: [Bb]ranch|^Not found: \S*/tree/\S+/_versions", TableBranchNotFoundError),
     (r"Ref conflict error: tag", TableTagAlreadyExistsError),

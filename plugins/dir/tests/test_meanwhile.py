@@ -92,3 +92,25 @@ def test_a_table_that_is_dropped_while_its_latest_version_is_opened_was_dropped(
             namespace.create_table("t", sample())
 
         assert namespace.list_tables([]).tables == []
+
+
+def test_a_creator_who_cannot_tell_who_won_is_told_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    create_version = VersionClient.create_table_version
+
+    with managing.connect(tmp_path, **V2_ONLY) as namespace, managing.connect(tmp_path, **V2_ONLY) as rival:
+
+        def commit_after_the_rival(self: VersionClient, request: Any) -> Any:
+            monkeypatch.setattr(VersionClient, "create_table_version", create_version)
+            rival.create_table("t", sample())
+            try:
+                return create_version(self, request)
+            finally:
+                rival.drop_table("t")
+                rival.declare_table("t")
+
+        monkeypatch.setattr(VersionClient, "create_table_version", commit_after_the_rival)
+        with pytest.raises(ConcurrentModificationError, match="reported a conflict"):
+            namespace.create_table("t", sample())
+
+        namespace.create_table("t", sample())
+        assert namespace.count_table_rows("t").count == COUNT

@@ -91,7 +91,7 @@ class CreationOperations(TableAccess):
         except TableAlreadyExistsError:
             self._delete_files(ref, written.operation.fragments)
             raise
-        except InternalError:
+        except (ConcurrentModificationError, InternalError):
             self.locate(request)  # It may be that somebody dropped the table, which says more.
             raise
 
