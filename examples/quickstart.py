@@ -67,12 +67,12 @@ def look_with_pylance(root: str) -> None:
 
 def run_pipeline(folder: Path) -> None:
     """Raw files to clean rows, vectors, an index and a view, on embedded local Spark; twice, as files come in."""
+    from lancespace_spark.java import find_java
     from lancespace_spark.pipeline import load, run
-    from lancespace_spark.sessions import check_java
 
     print("\n# examples/pipeline/orders.toml on generated data, on local Spark")
     try:
-        check_java()
+        find_java()
     except UnsupportedOperationError as error:
         print("skipped:", error)
         return

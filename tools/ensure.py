@@ -22,13 +22,13 @@ NGINX_HOME = Path(sys.prefix) / "nginx"
 
 
 def java_candidates() -> Iterator[Path]:
-    """JAVA_HOME before PATH, as Spark has it; then where Debian's package lands even if an older Java leads on PATH."""
+    """JAVA_HOME before PATH, as Spark has it; then what is installed beside an older one that leads on PATH."""
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home) / "bin" / "java"
     if program := shutil.which("java"):
         yield Path(program)
     if shutil.which("apt-get"):
-        yield from sorted(Path("/usr/lib/jvm").glob("java-*-openjdk-*/bin/java"))
+        yield from sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
 
 
 def java_install_commands() -> list[list[str]]:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pyspark
 from typing_extensions import Self
 
+from lancespace_spark.java import find_java
+
 SPARK_HOME = Path(pyspark.__file__).parent
 STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
 PATIENCE = 120
@@ -64,6 +66,7 @@ class Cluster:
     def _environment(self, name: str) -> Mapping[str, str]:
         return {
             **os.environ,
+            "JAVA_HOME": str(find_java(is_local=False).program.resolve().parents[1]),
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",

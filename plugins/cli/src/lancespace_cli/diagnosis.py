@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 import typer
+from lance_namespace import UnsupportedOperationError
 
 from lancespace import registry
 from lancespace_cli import config
@@ -24,7 +23,6 @@ OK = "ok"
 MISSING = "missing"
 FAILED = "failed"
 _OTHERS = ("pylance", "lance-namespace", "pyarrow", "pyspark")
-_PATIENCE = 20.0
 
 
 @dataclass(frozen=True)
@@ -75,14 +73,16 @@ def _loaded(plugin: registry.Plugin) -> str:
 
 
 def _java() -> Check:
-    home = os.environ.get("JAVA_HOME")
-    java = f"{home}/bin/java" if home else shutil.which("java")
-    if java is None or not os.access(java, os.X_OK):
-        return Check("java", MISSING, "needed by the engine spark only: install Java 17 or later, or set JAVA_HOME")
-    answer = subprocess.run(  # noqa: S603 - the Java that Spark would run
-        [java, "-version"], capture_output=True, text=True, timeout=_PATIENCE, check=False
-    )
-    return Check("java", OK if answer.returncode == 0 else FAILED, answer.stderr.partition("\n")[0])
+    """The Java that local Spark would run on."""
+    try:
+        from lancespace_spark.java import find_java
+
+        java = find_java()
+    except ImportError:
+        return Check("java", MISSING, f"needed by spark only: {registry.install_hint('spark')}")
+    except UnsupportedOperationError as error:
+        return Check("java", MISSING, str(error))
+    return Check("java", OK, f"{java.version}: {java.program}")
 
 
 def _config(state: State) -> str:
