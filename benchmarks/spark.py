@@ -96,6 +96,8 @@ def run() -> Iterator[Result]:
 
 
 def _writes(lake: Lake) -> Iterator[Result]:
+    from lancespace_spark.java import find_java
+
     def ours() -> None:
         writer = lake.source().write.format("lancespace").options(**lake.options, vectors=f"v:{DIMENSIONS}")
         writer.mode("overwrite").save()
@@ -103,10 +105,10 @@ def _writes(lake: Lake) -> Iterator[Result]:
     def theirs() -> None:
         lake.source().write.mode("overwrite").parquet(lake.parquet)
 
-    goal = "at least 1.4 times as fast"
-    yield _compare(f"write of {ROWS} rows", ours, theirs, goal)
+    case, goal = f"write of {ROWS} rows on Java {find_java().version}", "at least 1.4 times as fast"
+    yield _compare(case, ours, theirs, goal)
     lake.spark.conf.set(*UNMEASURED)
-    yield _compare(f"write of {ROWS} rows, batches not measured", ours, theirs, goal)
+    yield _compare(f"{case}, batches not measured", ours, theirs, goal)
     lake.spark.conf.unset(UNMEASURED[0])
 
 
