@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lance_namespace import ConcurrentModificationError
+from lance_namespace import ConcurrentModificationError, TableNotFoundError
 
 from lancespace import connect
 from lancespace.backends import creation
@@ -114,3 +114,40 @@ def test_a_creator_who_cannot_tell_who_won_is_told_of_the_others(tmp_path: Path,
 
         namespace.create_table("t", sample())
         assert namespace.count_table_rows("t").count == COUNT
+
+
+@pytest.mark.parametrize("act", ["insert_into_table", "merge_insert_into_table"])
+def test_rows_for_a_declared_table_that_is_dropped_do_not_bring_it_back(
+    act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    latest = TableRef.latest
+
+    with managing.connect(tmp_path, **V2_ONLY) as namespace, managing.connect(tmp_path, **V2_ONLY) as rival:
+
+        def look_after_the_drop(ref: TableRef, branch: str | None = None) -> Any:
+            monkeypatch.setattr(TableRef, "latest", latest)
+            rival.drop_table("t")
+            return ref.latest(branch)
+
+        rival.declare_table("t")
+        monkeypatch.setattr(TableRef, "latest", look_after_the_drop)
+        with pytest.raises(TableNotFoundError):
+            getattr(namespace, act)("t", sample(), **({"on": ["id"]} if act.startswith("merge") else {}))
+
+        assert namespace.list_tables([]).tables == []
+
+
+def test_a_table_that_is_dropped_while_it_is_opened_was_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    open_ref = TableRef.open
+
+    with connect("dir", {"root": str(tmp_path)}) as namespace, connect("dir", {"root": str(tmp_path)}) as rival:
+
+        def open_after_the_drop(ref: TableRef, *arguments: Any) -> Any:
+            monkeypatch.setattr(TableRef, "open", open_ref)
+            rival.drop_table("t")
+            return ref.open(*arguments)
+
+        rival.create_table("t", sample())
+        monkeypatch.setattr(TableRef, "open", open_after_the_drop)
+        with pytest.raises(TableNotFoundError):
+            namespace.count_table_rows("t")

@@ -155,7 +155,12 @@ class TableAccess:
             raise InvalidInputError(
                 "a tag names a version and a branch already: leave out 'version' and 'branch', or 'tag'"
             )
-        return self.locate(request).open(tag if tag is not None else version, branch)
+        ref = self.locate(request)
+        try:
+            return ref.open(tag if tag is not None else version, branch)
+        except InvalidTableStateError:
+            self.locate(request)  # It may be that somebody dropped the table, which says more.
+            raise
 
 
 def name_of(request: BaseModel) -> str:

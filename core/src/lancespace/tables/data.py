@@ -12,7 +12,6 @@ from lance_namespace import (
     ConcurrentModificationError,
     CountTableRowsRequest,
     CountTableRowsResponse,
-    CreateTableRequest,
     DeleteFromTableRequest,
     DeleteFromTableResponse,
     InsertIntoTableRequest,
@@ -46,7 +45,7 @@ class DataOperations(TableAccess):
     """insert, merge_insert, update, delete and count, on main or on a branch."""
 
     if TYPE_CHECKING:
-        create_table: Callable[..., Any]
+        create_declared: Callable[[TableRef, pa.RecordBatchReader], int]
 
     @hookimpl
     def insert_into_table(self, request: InsertIntoTableRequest, data: ArrowData) -> InsertIntoTableResponse:
@@ -116,13 +115,11 @@ class DataOperations(TableAccess):
     def _create(self, ref: TableRef, rows: _CountedRows) -> int:
         """Write the first version of a declared table, unless somebody else just did."""
         try:
-            created = self.create_table(CreateTableRequest(id=list(ref.id)), ArrowData(rows.reader()))
+            return self.create_declared(ref, rows.reader())
         except TableAlreadyExistsError as error:
             raise ConcurrentModificationError(
                 f"table {ref.name!r} was created by somebody else at the same time: send the rows again"
             ) from error
-        version: int = created.version
-        return version
 
 
 class _CountedRows:
