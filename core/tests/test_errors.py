@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import lance
@@ -188,6 +189,13 @@ def test_a_lost_data_file_is_a_state_of_the_table(tmp_path):
         file.unlink()
     with pytest.raises(InvalidTableStateError), translated("read"):
         lance.dataset(tmp_path / "t.lance").to_table()
+
+
+def test_a_table_whose_versions_are_gone_is_a_missing_table(tmp_path):
+    dataset = lance.write_dataset(TABLE, tmp_path / "t.lance")
+    shutil.rmtree(tmp_path / "t.lance" / "_versions")
+    with pytest.raises(TableNotFoundError), translated("look for newer versions"):
+        dataset.checkout_latest()
 
 
 def test_a_broken_manifest_is_not_a_missing_table(tmp_path):

@@ -73,7 +73,7 @@ _MESSAGES: Rows = (
     (r"Index name '.*' already exists", TableIndexAlreadyExistsError),
     (r"^Lance index not found|^Index \".*\" not found", TableIndexNotFoundError),
     (r"^Dataset already exists", TableAlreadyExistsError),
-    (r"^Dataset at path .* was not found", TableNotFoundError),
+    (r"^Dataset at path .* was not found|Not found: \S*/_versions(,|$)", TableNotFoundError),
     (r"Not found: \S*/(data|_deletions|_indices)/", InvalidTableStateError),
     (r"does not have sufficient data|file size is too small|Invalid range .* for object", InvalidTableStateError),
     (r"index\(es\) attached", InvalidTableStateError),

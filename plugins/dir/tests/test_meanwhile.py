@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lance_namespace import ConcurrentModificationError, TableNotFoundError
 
-from lancespace import connect
+from lancespace import Namespace, connect
 from lancespace.backends import creation
 from lancespace.tables.access import TableRef
 from lancespace.tables.clients import VersionClient
@@ -73,25 +73,33 @@ def test_a_creator_loses_to_one_whose_table_was_dropped_since(tmp_path: Path, mo
         assert namespace.count_table_rows("t").count == COUNT
 
 
-def test_a_table_that_is_dropped_while_its_latest_version_is_opened_was_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def drop_after_the_versions_are_listed(rival: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a table dropped by somebody else right after Lance was told where its latest version is."""
     list_versions = VersionClient.list_table_versions
 
+    def list_and_drop(self: VersionClient, request: Any) -> Any:
+        monkeypatch.setattr(VersionClient, "list_table_versions", list_versions)
+        answer = list_versions(self, request)
+        rival.drop_table("t")
+        return answer
+
+    monkeypatch.setattr(VersionClient, "list_table_versions", list_and_drop)
+
+
+def test_a_table_that_is_dropped_before_its_latest_version_is_read_was_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     with managing.connect(tmp_path, **V2_ONLY) as namespace, managing.connect(tmp_path, **V2_ONLY) as rival:
-
-        def list_before_the_drop(self: VersionClient, request: Any) -> Any:
-            monkeypatch.setattr(VersionClient, "list_table_versions", list_versions)
-            answer = list_versions(self, request)
-            rival.drop_table("t")
-            return answer
-
         rival.create_table("t", sample())
-        monkeypatch.setattr(VersionClient, "list_table_versions", list_before_the_drop)
+        drop_after_the_versions_are_listed(rival, monkeypatch)
         with pytest.raises(ConcurrentModificationError, match="create it again"):
             namespace.create_table("t", sample())
 
         assert namespace.list_tables([]).tables == []
+        rival.create_table("t", sample())
+        drop_after_the_versions_are_listed(rival, monkeypatch)
+        with pytest.raises(TableNotFoundError):
+            namespace.count_table_rows("t")
 
 
 def test_a_creator_who_cannot_tell_who_won_is_told_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

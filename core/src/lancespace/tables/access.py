@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import lance
 from lance_namespace import (
+    ConcurrentModificationError,
     DescribeTableRequest,
     InvalidInputError,
     InvalidTableStateError,
@@ -63,12 +64,6 @@ class TableRef:
         if branch not in {None, MAIN_BRANCH}:
             return self.open(branch=branch)
         try:
-            return self._latest_of_main()
-        except TableVersionNotFoundError:  # It was dropped after Lance was told which version is the latest.
-            return self._latest_of_main()
-
-    def _latest_of_main(self) -> lance.LanceDataset | None:
-        try:
             return self._dataset()
         except Exception as error:
             failure = translate(error, about=f"open table {self.name!r}")
@@ -103,6 +98,15 @@ class TableRef:
         }
 
     def _dataset(self, version: int | str | None = None) -> lance.LanceDataset:
+        """The dataset as Lance opens it, looked for once more if the latest version was gone before it was read."""
+        try:
+            return self._opened(version)
+        except Exception as error:
+            if version is not None or not isinstance(translate(error), TableVersionNotFoundError):
+                raise
+        return self._opened(version)
+
+    def _opened(self, version: int | str | None) -> lance.LanceDataset:
         options = dict(self.storage_options)
         return lance.LanceDataset(
             self.location, version, storage_options=options, session=_session(), **self.committing()
@@ -124,6 +128,8 @@ class TableRef:
         if branch is not None and branch not in branches:
             return TableBranchNotFoundError(f"table {self.name!r} has no branch {branch!r}: see list_table_branches")
         where = f"the branch {branch!r} of table {self.name!r}" if branch else f"table {self.name!r}"
+        if version is None:
+            return ConcurrentModificationError(f"{where} was replaced by somebody else while it was opened: try again")
         return TableVersionNotFoundError(f"{where} has no version {version}: see list_table_versions")
 
 
