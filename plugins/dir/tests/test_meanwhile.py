@@ -125,12 +125,13 @@ def test_a_creator_who_cannot_tell_who_won_is_told_of_the_others(tmp_path: Path,
 
 
 @pytest.mark.parametrize("act", ["insert_into_table", "merge_insert_into_table"])
+@pytest.mark.parametrize("mode", [V2_ONLY, {}, managing.MANAGED], ids=["V2", "compatibility", "managed"])
 def test_rows_for_a_declared_table_that_is_dropped_do_not_bring_it_back(
-    act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mode: dict[str, str], act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    latest = TableRef.latest
+    latest, properties = TableRef.latest, {"root": str(tmp_path), **mode}
 
-    with managing.connect(tmp_path, **V2_ONLY) as namespace, managing.connect(tmp_path, **V2_ONLY) as rival:
+    with connect("dir", properties) as namespace, connect("dir", properties) as rival:
 
         def look_after_the_drop(ref: TableRef, branch: str | None = None) -> Any:
             monkeypatch.setattr(TableRef, "latest", latest)

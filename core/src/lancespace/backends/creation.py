@@ -85,8 +85,11 @@ class CreationOperations(TableAccess):
         return self._created(request, ref, version, declared)
 
     def create_declared(self, ref: TableRef, reader: pa.RecordBatchReader) -> int:
-        """Write the first version of a table that was declared; one that is dropped meanwhile is not entered again."""
-        return self._write_first_version(CreateTableRequest(id=list(ref.id)), ref, _checked(reader))
+        """Write the first version of a table that was declared; one that was dropped since must not come back."""
+        request = CreateTableRequest(id=list(ref.id))
+        checked = _checked(reader)
+        self.locate(request)
+        return self._write_first_version(request, ref, checked)
 
     def _write_first_version(self, request: CreateTableRequest, ref: TableRef, reader: pa.RecordBatchReader) -> int:
         written = _write_files(ref, reader, request)
