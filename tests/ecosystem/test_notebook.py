@@ -99,7 +99,8 @@ def test_no_secrets(lake: Namespace):
     assert SECRET not in lake._repr_html_() + lake.table("orders")._repr_html_()
 
 
-def test_cells_of_ipython(lake: Namespace):
+def test_cells_of_ipython(lake: Namespace, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # IPython warns if another environment is active.
     fields = [pa.field("id", pa.int64(), nullable=False), pa.field("<b>", pa.string())]
     lake.create_table("orders", pa.table({"id": [1], "<b>": ["x"]}, pa.schema(fields, {"password": SECRET})))
     shell = InteractiveShell.instance()
