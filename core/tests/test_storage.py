@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lance_namespace import InvalidInputError, UnsupportedOperationError
 
-from lancespace import registry
+from lancespace import connect, registry
 from lancespace.connection import Connection
 from lancespace.storage import Credentials, Storage, scheme_of
+from lancespace.testing.samples import sample
 
 
 def local(path: Path) -> Storage:
@@ -106,6 +108,38 @@ def test_delete_tree_goes_on_when_somebody_writes_meanwhile(tmp_path: Path, monk
     storage.delete_tree(str(table))
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_delete_tree_goes_on_when_somebody_begins_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    table = tmp_path / "t.lance"
+    late = iter(["data"])
+    remove = os.remove
+
+    def write_first(path: Any, **keywords: Any) -> None:
+        for name in late:
+            (table / name).mkdir(parents=True)
+        remove(path, **keywords)
+
+    monkeypatch.setattr(os, "remove", write_first)
+    local(tmp_path).delete_tree(str(table))
+
+    assert next(late, None) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_is_dropped_even_if_somebody_keeps_writing_files(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def refuse(path: Any, **_: Any) -> None:
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+
+    with connect("memory", {}) as namespace:
+        namespace.create_table("t", sample())
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "rmdir", refuse)
+            namespace.drop_table("t")
+        assert not namespace.list_tables([]).tables
+    assert "'t' was written to while it was dropped; files may be left" in caplog.text
 
 
 def test_local_storage_writes_nothing_by_being_made(tmp_path: Path):

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_STILL_WRITTEN_TO = (errno.ENOTEMPTY, errno.EISDIR)
-
 
 class CatalogOperations(TableAccess):
     """Existence, dropping, registering, renaming and recursive listing, by way of the basic operations."""
@@ -178,6 +176,6 @@ def _delete_data(storage: Storage, ref: TableRef) -> None:
     try:
         storage.delete_tree(storage.path(ref.location))
     except OSError as error:
-        if error.errno not in _STILL_WRITTEN_TO:
+        if error.errno != errno.EBUSY:
             raise
         _log.warning("The table %r was written to while it was dropped; files may be left in storage", ref.name)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lancespace.properties import Property
 
 _DELETE_TRIES = 20
+_REFILLED = (errno.ENOTEMPTY, errno.EISDIR)
+"""What a file system says if somebody wrote into a directory that was just emptied, or made one where none was."""
 _SPECIAL = re.compile(r"[%?#]")
 """In a URL these begin an escape or end the path; pylance takes everything else as it is."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -160,7 +162,7 @@ class Storage:
                 if not self.exists(path):
                     return
             except OSError as error:
-                if error.errno != errno.ENOTEMPTY:  # Otherwise somebody wrote into a directory that was just emptied.
+                if error.errno not in _REFILLED:
                     raise
             else:
                 return
