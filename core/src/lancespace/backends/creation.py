@@ -92,7 +92,12 @@ class CreationOperations(TableAccess):
         return self._write_first_version(request, ref, checked)
 
     def _write_first_version(self, request: CreateTableRequest, ref: TableRef, reader: pa.RecordBatchReader) -> int:
-        written = _write_files(ref, reader, request)
+        try:
+            return self._commit(request, ref, _write_files(ref, reader, request))
+        except TableVersionNotFoundError as error:  # Lance saw a version, which was gone when it was read.
+            raise TableNotFoundError(f"The table {ref.name!r} was created and dropped by somebody else.") from error
+
+    def _commit(self, request: CreateTableRequest, ref: TableRef, written: Any) -> int:
         try:
             return _commit_first_version(ref, written)
         except TableAlreadyExistsError:
@@ -210,7 +215,7 @@ def _commit_first_version(ref: TableRef, transaction: Any) -> int:
 
     Raises:
         TableAlreadyExistsError: If the table got its first version meanwhile; it is unharmed.
-        TableNotFoundError: If it got one and was dropped with it meanwhile.
+        TableVersionNotFoundError: If it got one and was dropped with it meanwhile.
     """
     import lance
 
@@ -222,10 +227,7 @@ def _commit_first_version(ref: TableRef, transaction: Any) -> int:
         )
     except OSError as error:
         if not ref.exists():
-            failure = translate(error, about=f"create table {ref.name!r}")
-            if isinstance(failure, TableVersionNotFoundError):  # Lance saw versions, and missed the one before them.
-                failure = TableNotFoundError(f"The table {ref.name!r} was created and dropped by somebody else.")
-            raise failure from error
+            raise translate(error, about=f"create table {ref.name!r}") from error
         raise TableAlreadyExistsError(
             f"The table {ref.name!r} was created by somebody else at the same time."
         ) from error
