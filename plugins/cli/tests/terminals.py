@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -80,8 +81,11 @@ class Driver:
         return str(self._process.before), int(self._process.match.group(1))
 
     def close(self) -> None:
+        """End the process, however long that takes: pexpect's own way gives up after a tenth of a second."""
         if self._process is not None:
-            self._process.close(force=True)
+            self._process.kill(signal.SIGKILL)
+            self._process.wait()
+            self._process.close()
 
     def file(self, name: str, contents: bytes = b"") -> Path:
         """A file for a standard stream."""
