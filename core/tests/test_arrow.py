@@ -136,6 +136,8 @@ def test_buffers_may_be_compressed(compression: str):
         ([{"a": 1}], True),
         (TABLE.to_reader(), False),
         ([TABLE, TABLE], True),
+        ([TABLE, TABLE.to_reader()], False),
+        ([TABLE, iter([TABLE])], False),
         (iter([TABLE]), False),
     ],
     ids=lambda one: type(one).__name__,

@@ -46,8 +46,8 @@ class ArrowData:
 
     @property
     def is_replayable(self) -> bool:
-        """Whether the data may be read again: bytes, lists, tables and frames may, a reader may not."""
-        return isinstance(self._source, (bytes, bytearray, memoryview, list)) or hasattr(self._source, "shape")
+        """Whether the data may be read again: bytes, tables, frames and lists of such may, a reader may not."""
+        return _is_replayable(self._source)
 
     @property
     def ipc_length(self) -> int | None:
@@ -96,6 +96,13 @@ def from_ipc_file(data: bytes) -> pa.RecordBatchReader:
     file = pa.ipc.open_file(pa.BufferReader(data))
     batches = (file.get_batch(number) for number in range(file.num_record_batches))
     return pa.RecordBatchReader.from_batches(file.schema, batches)
+
+
+def _is_replayable(source: ArrowLike) -> bool:
+    """A list is so only if all that it holds is: a reader in it would be empty the second time."""
+    if isinstance(source, list):
+        return all(isinstance(part, dict) or _is_replayable(part) for part in source)
+    return isinstance(source, (bytes, bytearray, memoryview)) or hasattr(source, "shape")
 
 
 def _to_reader(source: ArrowLike) -> pa.RecordBatchReader:
