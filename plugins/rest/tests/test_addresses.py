@@ -94,6 +94,8 @@ def test_prefix(server: Server, prefix: str):
         ("http://", "must be like"),
         ("http://host:port", "must be like"),
         ("http://host?x=1", "must be like"),
+        ("http://host/x?", "must be like"),
+        ("http://host#", "must be like"),
         ("http://me:secret@host", "rest.auth.type=basic"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,7 @@ from lance_namespace import (
     InvalidInputError,
     LanceNamespaceError,
     ServiceUnavailableError,
+    ThrottlingError,
     UnauthenticatedError,
     UnsupportedOperationError,
 )
@@ -65,6 +67,11 @@ def test_static_credentials_that_are_refused_are_not_tried_again():
         (properties("bearer"), "rest.auth.bearer needs the property 'token'"),
         (properties("bearer", tokn="secret"), "rest.auth.bearer does not know the property 'tokn'"),
         (properties("kerberos"), "There is no auth method 'kerberos'"),
+        (properties("basic", username="a:b", password="secret"), "'rest.auth.basic.username' must not contain a colon"),
+        (
+            properties("oauth2", token_url="idp.example/token?key=secret", client_id="i", client_secret="secret"),
+            "'rest.auth.oauth2.token_url' must be like https://host/token",
+        ),
         ({"rest__auth__bearer__token": "secret"}, "does not belong to rest.auth.type='none'"),
         ({**properties("bearer", token="t"), "rest__auth__basic__username": "me"}, "does not belong to"),
     ],
@@ -180,6 +187,8 @@ def test_many_threads_fetch_one_token(server: Server, endpoint: TokenEndpoint):
         ),
         (Reply(400, b"<html>hunter2</html>"), UnauthenticatedError, r"refused the client 'me:too' \(400\)"),
         (Reply(503), ServiceUnavailableError, r"failed \(503\)"),
+        (Reply(408), ServiceUnavailableError, r"failed \(408\)"),
+        (Reply(429), ThrottlingError, r"wants to be asked less often \(429\)"),
         (reply({"id_token": "hunter2"}), UnauthenticatedError, "answered without an access_token"),
         (Reply(302, b"", {"location": "/elsewhere"}), UnauthenticatedError, "answered without an access_token"),
     ],
@@ -187,7 +196,7 @@ def test_many_threads_fetch_one_token(server: Server, endpoint: TokenEndpoint):
 def test_token_endpoint_that_gives_none(answer: Reply, kind: type[LanceNamespaceError], message: str):
     with (
         Server(answer) as server,
-        server.connect(**oauth2(server)) as namespace,
+        server.connect(**oauth2(server), retry__max_wait="0.01") as namespace,
         pytest.raises(kind, match=message) as caught,
     ):
         namespace.describe_namespace("a")
@@ -196,19 +205,23 @@ def test_token_endpoint_that_gives_none(answer: Reply, kind: type[LanceNamespace
 
 
 def test_token_endpoint_that_cannot_be_reached():
-    given = properties("oauth2", token_url="http://127.0.0.1:1/token", client_id="me", client_secret="hunter2")
+    given = properties(
+        "oauth2", token_url="http://127.0.0.1:1/token?key=hunter2", client_id="me", client_secret="hunter2"
+    )
     with (
         Server() as server,
-        server.connect(**given) as namespace,
-        pytest.raises(ServiceUnavailableError, match=r"cannot be reached: .*Connection refused"),
+        server.connect(**given, retry__max_wait="0.01") as namespace,
+        pytest.raises(ServiceUnavailableError, match=r"cannot be reached: .*Connection refused") as caught,
     ):
         namespace.describe_namespace("a")
+
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_token_endpoint_that_says_nothing():
     with (
         Server(Reply(act=stall)) as server,
-        server.connect(**oauth2(server), timeout__read="0.05") as namespace,
+        server.connect(**oauth2(server), timeout__read="0.05", retry__max_wait="0.01") as namespace,
         pytest.raises(ServiceUnavailableError, match="cannot be reached: timed out"),
     ):
         namespace.describe_namespace("a")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+
 import lance_namespace as spec
 import pytest
 from lance_namespace import ErrorCode, InternalError, LanceNamespaceError, from_error_code
 
-from plugins.rest.tests.support import Reply, Server, error, reply
+from lancespace_rest.failures import shortened
+from plugins.rest.tests.support import Reply, Server, error, reply, reset
 
 HTML = {"content-type": "text/html"}
 
@@ -76,6 +81,45 @@ def test_what_came_is_shown_short_and_without_secrets():
     )
     assert "hunter2" not in caught
     assert len(caught) < 500
+
+
+@pytest.mark.parametrize("framing", ["content-length", "transfer-encoding"])
+@pytest.mark.parametrize("operation", ["describe_table", "declare_table"])
+def test_an_error_that_is_cut_off_keeps_its_status(framing: str, operation: str):
+    def cut_off(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(403)
+        handler.send_header(framing, "1000" if framing == "content-length" else "chunked")
+        handler.end_headers()
+        page = b"<html>Forbidden by"
+        handler.wfile.write(page if framing == "content-length" else b"%x\r\n%s\r\n" % (len(page), page))
+        handler.wfile.flush()
+        reset(handler)
+
+    caught = caught_from(Reply(act=cut_off), operation)
+
+    assert type(caught) is spec.PermissionDeniedError
+    assert "<html>Forbidden by" in str(caught)
+
+
+@pytest.mark.parametrize(("status", "operation"), [(502, "describe_table"), (200, "query_table")])
+def test_of_a_page_that_never_ends_only_the_beginning_is_read(status: int, operation: str):
+    sent = []
+
+    def page() -> Iterator[bytes]:
+        for _ in range(2000):
+            sent.append(1)
+            yield b"<p>sorry</p> " * 5000
+
+    caught = caught_from(Reply(status, chunks=page(), headers=HTML), operation)
+
+    assert "<p>sorry</p>" in str(caught)
+    assert len(sent) < 1000
+
+
+def test_what_is_shown_was_searched_for_secrets_in_time():
+    begun = time.monotonic()
+    assert len(shortened("secret " * 10_000_000)) < 500
+    assert time.monotonic() - begun < 5
 
 
 def test_unknown_route_is_an_unsupported_operation():

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
-from lance_namespace import InternalError, InvalidInputError
+from lance_namespace import InternalError, InvalidInputError, UnauthenticatedError
 
+from lancespace.arrow import ArrowData
+from lancespace.operations import OPERATIONS
+from lancespace.requests import build
+from lancespace.testing.samples import sample, stream
+from lancespace_rest.auth import Call
 from plugins.rest.tests.support import Seen, Server, reply
 
 
@@ -19,12 +26,17 @@ class Provider:
         self.fail = fail
 
     def provide_context(self, info: dict[str, str]) -> dict[str, str]:
+        if self.fail == "login":
+            raise UnauthenticatedError("log in first")
+        if self.fail == "number":
+            return {"header.x-number": 5}  # type: ignore[dict-item]
         if self.fail:
             raise RuntimeError(f"the vault is closed, token={self.fail}")
         return {
             "headers.x-tenant": self.tenant,
             "header.x-about": f"{info['operation']} {info['object_id']}",
             "note": "not a header",
+            "header.AUTHORIZATION": "provider",
         }
 
 
@@ -104,6 +116,29 @@ def test_context_provider(server: Server):
     assert sent(server, PROVIDER, context={"headers.x-tenant": "own"}).headers["x-tenant"] == "own"
 
 
+def test_a_provider_is_between_the_auth_method_and_the_identity(server: Server):
+    properties = {**PROVIDER, "rest__auth__type": "bearer", "rest__auth__bearer__token": "auth"}
+
+    assert sent(server, properties).headers["authorization"] == "provider"
+    assert sent(server, properties, identity={"auth_token": "own"}).headers["authorization"] == "Bearer own"
+    context = {"header.authorization": "context"}
+    assert (
+        sent(server, properties, identity={"auth_token": "own"}, context=context).headers["authorization"] == "context"
+    )
+
+
+def test_identity_and_context_beside_arrow_data(server: Server):
+    identity = {"api_key": "k", "auth_token": "t"}
+    context = {"header.x-trace": "1", "plain": "3"}
+    with server.connect(**PROVIDER) as namespace:
+        namespace.insert_into_table("t", sample(), identity=identity, context=context)
+
+    seen = server.seen[-1]
+    expected = {"x-api-key": "k", "authorization": "Bearer t", "x-trace": "1", "x-tenant": "acme"}
+    assert expected.items() <= seen.headers.items()
+    assert seen.body == stream(sample())
+
+
 def test_pylance_has_the_same_interface():
     from lance.namespace import DynamicContextProvider
 
@@ -134,7 +169,20 @@ def test_provider_that_fails(server: Server):
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\0", "żółw"])
+def test_provider_that_answers_no_strings(server: Server):
+    with pytest.raises(InternalError, match=r"Provider must answer strings, but 'header\.x-number' is int"):
+        sent(server, {**PROVIDER, "dynamic_context_provider__fail": "number"})
+
+
+def test_an_error_of_the_spec_is_the_providers_own(server: Server):
+    with pytest.raises(UnauthenticatedError, match=r"^log in first$"):
+        sent(server, {**PROVIDER, "dynamic_context_provider__fail": "login"})
+
+
+SPACED = [" hunter2", "hunter2 ", "\thunter2", "hunter2\t", "\xa0hunter2"]
+
+
+@pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\0", "żółw", *SPACED])
 def test_header_that_cannot_be_sent_is_refused_without_its_value(server: Server, value: str):
     with pytest.raises(InvalidInputError, match="'x-a' has a value that HTTP cannot carry") as caught:
         sent(server, context={"header.x-a": value})
@@ -145,6 +193,28 @@ def test_header_that_cannot_be_sent_is_refused_without_its_value(server: Server,
 
     assert value not in str(caught.value)
     assert server.seen == []
+
+
+@pytest.mark.parametrize("value", SPACED)
+def test_the_headers_of_auth_methods_are_checked_too(server: Server, value: str):
+    key = {"rest__auth__type": "api_key", "rest__auth__api_key__key": value}
+    with pytest.raises(InvalidInputError, match="'x-api-key' has a value that HTTP cannot carry") as caught:
+        sent(server, key)
+
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+    assert server.seen == []
+
+
+def test_no_repr_has_a_secret(server: Server):
+    operation, secret = OPERATIONS["create_table"], "2retnuh"[::-1]
+    with server.connect(header__x=secret) as namespace:
+        fields = {"identity": {"auth_token": secret}, "storage_options": {"k": secret}}
+        backend: Any = namespace.backend
+        message = backend._message(operation, build(operation, "t", fields), ArrowData(b""))
+    call = Call("POST", message.url, message.headers, None, refused=True, credentials=message.headers)
+
+    assert secret in unquote(message.url)
+    assert secret not in f"{message!r} {call!r}"
 
 
 @pytest.mark.parametrize("name", ["content-length", "Transfer-Encoding", "accept"])

@@ -6,11 +6,14 @@ import io
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from plugins.rest.tests.support import Handler, Reply, Seen, Server, reply
 from plugins.rest.tests.traffic import BATCH, batches
@@ -93,6 +96,28 @@ def test_data_that_streams(server: Server):
 
     assert growth(server.uri, "out") < ALLOWED
     assert Draining.received > MEGABYTES * 1_000_000
+
+
+def needed(name: str) -> set[str]:
+    """What ``pip install`` of a distribution brings with it."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        one = canonicalize_name(waiting.pop())
+        if one not in found:
+            found.add(one)
+            requirements = map(Requirement, metadata.requires(one) or ())
+            waiting += [
+                need.name for need in requirements if need.marker is None or need.marker.evaluate({"extra": ""})
+            ]
+    return found
+
+
+def test_installing_the_client_alone_brings_no_pylance():
+    found = needed("lancespace-rest")
+
+    assert {"lancespace-core", "requests", "pyarrow"} <= found
+    assert "pylance" not in found
 
 
 LIGHT = """

@@ -6,6 +6,7 @@ import pytest
 from lance_namespace import InvalidInputError
 
 from lancespace.testing.samples import sample
+from plugins.rest.tests.certificates import Authority
 from plugins.rest.tests.support import Reply, Seen, Server, reply
 
 SECRET = {"rest__auth__type": "api_key", "rest__auth__api_key__key": "hunter2"}
@@ -67,6 +68,62 @@ def test_data_that_can_be_read_once_does_not_move():
         pytest.raises(InvalidInputError, match="redirects to"),
     ):
         namespace.create_table("t", sample().to_reader())
+
+
+@pytest.mark.parametrize("location", ["http://127.0.0.1:abc/x", "http://[/x", "http://127.0.0.1:99999/x"])
+def test_an_address_that_is_none(location: str):
+    with (
+        Server(moved(307, location)) as server,
+        server.connect() as namespace,
+        pytest.raises(InvalidInputError, match=r"redirects to an address that is none.*a broken Location"),
+    ):
+        namespace.describe_namespace("a")
+
+
+def test_a_user_in_the_address_is_nobodys():
+    with Server() as server:
+        server.script = moved(307, f"http://eve:secret@127.0.0.1:{server.port}/x")
+        with (
+            server.connect(**SECRET) as namespace,
+            pytest.raises(InvalidInputError, match=r"redirects to http://127\.0\.0\.1:\d+/x") as caught,
+        ):
+            namespace.describe_namespace("a")
+
+    assert "secret" not in str(caught.value)
+    assert len(server.seen) == 1
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+def secure(authority: Authority, script: Reply) -> Server:
+    return Server(script, authority.server_context(authority.sign("localhost", "127.0.0.1")))
+
+
+def test_from_http_to_https_on_the_same_host(authority: Authority):
+    with (
+        secure(authority, reply()) as new,
+        Server(moved(308, f"{new.uri}/v1/namespace/a/create")) as old,
+        old.connect(**SECRET, tls__ssl_ca_cert=str(authority.certificate)) as namespace,
+    ):
+        namespace.create_namespace("a", properties={"b": "c"})
+
+    assert new.seen[0].headers["x-api-key"] == "hunter2"
+    assert new.seen[0].json == {"id": ["a"], "properties": {"b": "c"}}
+
+
+def test_never_from_https_to_http(authority: Authority):
+    with (
+        Server() as plain,
+        secure(authority, moved(307, f"{plain.uri}/x")) as server,
+        server.connect(**SECRET, tls__ssl_ca_cert=str(authority.certificate)) as namespace,
+        pytest.raises(InvalidInputError, match="redirects to http://"),
+    ):
+        namespace.describe_namespace("a")
+
+    assert plain.seen == []
 
 
 def test_redirects_end():

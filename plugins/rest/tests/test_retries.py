@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
@@ -38,7 +41,7 @@ UNCERTAIN = [BUSY, Reply(502), Reply(504), Reply(act=reset), Reply(act=cut_off)]
 """After these, nobody knows whether the request was carried out."""
 
 
-@pytest.mark.parametrize("trouble", [*UNCERTAIN, SLOW_DOWN])
+@pytest.mark.parametrize("trouble", [*UNCERTAIN, SLOW_DOWN, Reply(408)])
 def test_reads_are_repeated(trouble: Reply):
     with Server([trouble, trouble, FOUND]) as server, server.connect(**QUICK) as namespace:
         assert namespace.describe_table("t").location == "/x"
@@ -46,7 +49,7 @@ def test_reads_are_repeated(trouble: Reply):
     assert len(server.seen) == 3
 
 
-@pytest.mark.parametrize("trouble", UNCERTAIN)
+@pytest.mark.parametrize("trouble", [*UNCERTAIN, Reply(408)])
 def test_writes_are_not_repeated(trouble: Reply):
     with (
         Server([trouble, FOUND]) as server,
@@ -74,6 +77,54 @@ def test_whoever_wrote_is_told_that_it_may_have_happened():
         namespace.declare_table("t")
 
     assert str(caught.value).startswith(f"declare_table 't': the connection to {server.uri} broke before the answer")
+
+
+@pytest.mark.parametrize(
+    "trouble", [BUSY, Reply(502), Reply(503), Reply(504, b"<html>gateway timeout</html>")], ids=str
+)
+def test_whoever_wrote_is_told_so_by_a_gateway_too(trouble: Reply):
+    doubt = r"\. It may have been carried out all the same: look before you repeat it\.$"
+    with Server(trouble) as server, server.connect(**QUICK) as namespace:
+        with pytest.raises(ServiceUnavailableError, match=doubt):
+            namespace.declare_table("t")
+        with pytest.raises(ServiceUnavailableError) as caught:
+            namespace.describe_table("t")
+
+    assert "carried out" not in str(caught.value)
+
+
+def test_a_kept_connection_that_the_server_closed_is_no_attempt_of_a_write():
+    """It is noticed before anything is sent."""
+    closed = threading.Event()
+
+    def answer_and_close(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-length", "2")
+        handler.end_headers()
+        handler.wfile.write(b"{}")
+        reset(handler)
+        closed.set()
+
+    with (
+        Server([Reply(act=answer_and_close), FOUND]) as server,
+        server.connect(retry__attempts="1") as namespace,
+    ):
+        namespace.describe_namespace("a")
+        assert closed.wait(10)
+        assert namespace.declare_table("t").location == "/x"
+
+    assert len({seen.peer for seen in server.seen}) == 2
+
+
+def test_a_kept_connection_that_breaks_under_a_write_leaves_a_doubt():
+    """The server may have taken the request just before it closed; nobody can tell, so it is not sent again."""
+    with Server([reply(), Reply(act=reset), FOUND]) as server, server.connect(**QUICK) as namespace:
+        namespace.describe_namespace("a")
+        with pytest.raises(ServiceUnavailableError, match="may have been carried out"):
+            namespace.declare_table("t")
+
+    assert len(server.seen) == 2
+    assert len({seen.peer for seen in server.seen}) == 1
 
 
 @pytest.mark.parametrize(
@@ -132,7 +183,9 @@ def reader() -> pa.RecordBatchReader:
     return sample().to_reader()
 
 
-@pytest.mark.parametrize(("make", "sent"), [(sample, 2), (lambda: stream(sample()), 2), (reader, 1)])
+@pytest.mark.parametrize(
+    ("make", "sent"), [(sample, 2), (lambda: stream(sample()), 2), (reader, 1), (lambda: [reader()], 1)]
+)
 def test_data_is_sent_again_if_it_can_be(make: Any, sent: int):
     with Server([SLOW_DOWN, FOUND]) as server, server.connect(**QUICK) as namespace:
         if sent == 1:
@@ -142,6 +195,26 @@ def test_data_is_sent_again_if_it_can_be(make: Any, sent: int):
             namespace.create_table("t", make())
 
     assert [seen.body for seen in server.seen] == [stream(sample())] * sent
+
+
+@pytest.mark.parametrize("kind", [BrokenPipeError, ConnectionResetError, TimeoutError])
+def test_data_that_fails_like_a_connection_is_told_at_once(kind: type[OSError]):
+    """urllib3 takes some of these for a server that has answered early, and waits for that answer."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield sample().to_batches()[0]
+        raise kind(errno.EPIPE, "the pipe of the source broke")
+
+    data = pa.RecordBatchReader.from_batches(sample().schema, batches())
+    begun = time.monotonic()
+    with (
+        Server(FOUND) as server,
+        server.connect(timeout__read="60") as namespace,
+        pytest.raises(LanceNamespaceError, match="the pipe of the source broke"),
+    ):
+        namespace.create_table("t", data)
+
+    assert time.monotonic() - begun < 30
 
 
 def test_data_that_fails_is_the_fault_of_nobody_else():

@@ -20,7 +20,7 @@ from lance_namespace import ServiceUnavailableError
 
 import lancespace
 from lancespace.testing.samples import sample
-from plugins.rest.tests.support import Reply, Server, reply, reset, stall
+from plugins.rest.tests.support import Reply, Seen, Server, reply, reset, stall
 
 
 def test_connections_are_kept_open_and_shared_by_threads():
@@ -37,6 +37,27 @@ def test_connections_are_kept_open_and_shared_by_threads():
     assert len(server.seen) == 40
     assert len({seen.peer for seen in server.seen}) <= 4
     assert {seen.json["id"][0] for seen in server.seen} == {"n0", "n1", "n2", "n3"}
+
+
+def test_pool_size_is_what_is_kept_and_no_limit(caplog: pytest.LogCaptureFixture):
+    """More threads than that open others, which are closed after their answer; nothing is wrong with that."""
+    caplog.set_level(logging.WARNING, logger="urllib3.connectionpool")  # Other libraries turn it down.
+    together = threading.Barrier(4)
+
+    def answer(seen: Seen) -> Reply:
+        if seen.json["id"] == ["together"]:
+            together.wait(10)
+        return reply()
+
+    with Server(answer) as server, server.connect(pool__size="2") as namespace, ThreadPoolExecutor(4) as threads:
+        list(threads.map(namespace.describe_namespace, ["together"] * 4))
+        for _ in range(3):
+            namespace.describe_namespace("alone")
+
+    peers = [seen.peer for seen in server.seen]
+    assert len(set(peers)) == 4
+    assert len(set(peers[4:])) == 1
+    assert caplog.records == []
 
 
 def test_a_closed_namespace_holds_no_connection():
@@ -170,7 +191,7 @@ def test_cookies_are_not_kept():
     with Server(reply(set_cookie="session=1")) as server, server.connect() as namespace:
         namespace.describe_namespace("a")
         namespace.describe_namespace("a")
-        kept = list(namespace.backend._transport._session.cookies)
+        kept = list(namespace.backend._transport.session.cookies)
 
     assert "cookie" not in server.seen[1].headers
     assert kept == []
@@ -189,7 +210,7 @@ def test_a_pickled_namespace_connects_anew():
         with pickle.loads(pickle.dumps(namespace)) as copy:
             copy.describe_namespace("a")
 
-        assert copy.namespace_id() == namespace.namespace_id() == f"rest(uri={server.uri})"
+        assert copy.namespace_id() == namespace.namespace_id() == f"rest(uri={server.uri}, delimiter=$)"
     assert server.seen[0].headers["x"] == "1"
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from lance_namespace import UnauthenticatedError
 
+import lancespace
 from lancespace.testing.samples import sample
 from plugins.rest.tests.support import Reply, Seen, Server, error, reply
 
@@ -80,17 +82,44 @@ def test_data_that_streams_is_not_signed():
     assert "Zoë + co" in unquote(server.seen[0].target)
 
 
+@pytest.mark.parametrize("prefix", ["/a%7Eb", "/a b", "/ünï", "/a%2Fb", "/a/../b"])
+def test_what_is_sent_is_what_is_signed(prefix: str):
+    properties = {name.replace("__", "."): value for name, value in SIGV4.items()}
+    with (
+        checking() as server,
+        lancespace.connect("rest", {"uri": f"{server.uri}{prefix}", **properties}) as namespace,
+    ):
+        assert namespace.describe_table("t").location == "/x"
+
+
+def test_a_redirect_is_signed_anew():
+    def answer(seen: Seen) -> Reply:
+        if not seen.target.startswith("/new/"):
+            return Reply(307, b"", {"location": f"/new{seen.target}"})
+        return reply({"location": "/x"}) if is_signed(seen, "execute-api") else error(16, "bad signature", 403)
+
+    with Server(answer) as server, server.connect(**SIGV4) as namespace:
+        assert namespace.describe_table("t").location == "/x"
+
+
+def test_a_host_of_ones_own_is_signed():
+    with checking() as server, server.connect(**SIGV4, header__host="api.example") as namespace:
+        assert namespace.describe_table("t").location == "/x"
+
+    assert server.seen[0].headers["host"] == "api.example"
+
+
 def test_another_service():
     with checking("lambda") as server, server.connect(**SIGV4, rest__auth__sigv4__service="lambda") as namespace:
         namespace.describe_table("t")
 
 
-def test_without_credentials(monkeypatch: pytest.MonkeyPatch):
+def test_without_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     with (
         checking() as server,
         server.connect(**SIGV4) as namespace,

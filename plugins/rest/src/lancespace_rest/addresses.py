@@ -73,7 +73,7 @@ def _checked(uri: str) -> str:
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
-    if not usable or parts.query or parts.fragment:
+    if not usable or "?" in uri or "#" in uri:
         raise InvalidInputError(
             f"rest: the property 'uri' must be like http://host:2333 or https://host/prefix, not {redact_url(uri)!r}."
         )

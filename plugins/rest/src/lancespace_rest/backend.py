@@ -13,10 +13,11 @@ from lancespace.operations import OPERATIONS, Operation, Payload
 from lancespace_rest import answers, auth, bodies, headers, providers
 from lancespace_rest.addresses import Addresses
 from lancespace_rest.deadlines import Deadline
-from lancespace_rest.retries import RetryPolicy
+from lancespace_rest.messages import Message, merged
+from lancespace_rest.reading import read
 from lancespace_rest.sessions import HttpSession
-from lancespace_rest.settings import PROPERTIES
-from lancespace_rest.transport import Message, Transport, read
+from lancespace_rest.settings import PROPERTIES, check
+from lancespace_rest.transport import Exchange, Transport
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -35,12 +36,12 @@ class RestBackend(Backend):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         settings = self.settings
+        check(settings)
         self._addresses = Addresses(settings["uri"], settings["delimiter"])
         self._headers = headers.from_properties(settings.family("headers."), settings.family("header."))
         self._provider = providers.load(settings.family("dynamic_context_provider."))
         session = HttpSession(settings)
-        policy = RetryPolicy(settings["retry.attempts"], settings["retry.max_wait"])
-        self._transport = Transport(session, auth.load(settings, session), policy)
+        self._transport = Transport(session, auth.load(settings, session))
 
     @hookimpl
     def close(self) -> None:
@@ -50,41 +51,38 @@ class RestBackend(Backend):
     def answer(self, operation: Operation, request: BaseModel, data: ArrowData | None = None) -> Any:
         """Ask the server."""
         message = self._message(operation, request, data)
+        exchange = Exchange(self._transport, message)
         if operation.result is Payload.ARROW_FILE:
             from lancespace_rest.results import QueryResults
 
-            return self._transport.exchange(message, partial(QueryResults, message))
-        answer, body = self._transport.exchange(message, lambda answer: (answer, read(answer, message.deadline)))
+            return exchange.run(partial(QueryResults, exchange))
+        answer, body = exchange.run(lambda answer: (answer, read(answer, message.deadline)))
         return answers.understood(operation, message.about, answer, body)
 
     def _message(self, operation: Operation, request: BaseModel, data: ArrowData | None) -> Message:
         names = getattr(request, "id", None)
         about = f"{operation.name} {show(names)!r}" if names else operation.name
         deadline = Deadline(self.settings["timeout.total"], about)
-        context = self._context(operation, request)
+        provided = providers.context_of(self._provider, operation, self._addresses.joined(request))
+        given = getattr(request, "context", None) or {}
+        other = headers.other_context({**provided, **given})
         compression = self.settings["compression"]
-        body = bodies.body_of(
-            operation, request, headers.other_context(context), data, compression=compression, deadline=deadline
-        )
-        own = {**headers.from_identity(getattr(request, "identity", None)), **headers.from_context(context)}
+        body = bodies.body_of(operation, request, other, data, compression=compression, about=about)
         return Message(
             operation=operation,
             about=about,
             url=self._addresses.of(operation, request),
             base=self._addresses.base,
             defaults=self._headers,
-            headers={**own, **_content_headers(operation, body, compression)},
+            headers=merged(
+                headers.from_context(provided),
+                headers.from_identity(getattr(request, "identity", None)),
+                headers.from_context(given),
+                _content_headers(operation, body, compression),
+            ),
             body=body,
             deadline=deadline,
         )
-
-    def _context(self, operation: Operation, request: BaseModel) -> dict[str, str]:
-        """What the provider says, and over it what the request says."""
-        joined = self._addresses.joined(request)
-        return {
-            **providers.context_of(self._provider, operation, joined),
-            **(getattr(request, "context", None) or {}),
-        }
 
 
 def _content_headers(operation: Operation, body: bodies.Body, compression: str) -> dict[str, str]:

@@ -7,15 +7,15 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import InvalidInputError
+from lance_namespace import InvalidInputError, LanceNamespaceError
 
+from lancespace.errors import translate
 from lancespace.operations import HEADER_FIELDS, Operation, Payload
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from lancespace.arrow import ArrowData
-    from lancespace_rest.deadlines import Deadline
 
 JSON = "application/json"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
@@ -25,7 +25,6 @@ ARROW_FILE = "application/vnd.apache.arrow.file"
 class JsonBody:
     """A small body in memory; ``content`` is None for operations that send none."""
 
-    failure: BaseException | None = None
     is_replayable = True
 
     def __init__(self, value: Any = None) -> None:
@@ -44,13 +43,11 @@ class ArrowBody:
     content_type = ARROW_STREAM
     sha256 = None
 
-    def __init__(self, data: ArrowData, compression: str, deadline: Deadline) -> None:
+    def __init__(self, data: ArrowData, compression: str, about: str) -> None:
         self._data = data
         self._compression = None if compression == "none" else compression
-        self._deadline = deadline
+        self._about = about
         self._is_started = False
-        self.failure: BaseException | None = None
-        """What the source of the data raised while it was read."""
         if data.ipc_length:
             self.len = data.ipc_length  # How requests is told of a Content-Length; without one, it sends chunks.
 
@@ -65,15 +62,17 @@ class ArrowBody:
         return not self._is_started or self._data.is_replayable
 
     def __iter__(self) -> Iterator[bytes | memoryview]:
+        """The chunks; what their source raises becomes one of the spec's errors right here.
+
+        urllib3 would take an OSError of the source for one of the connection, and wait for an answer after some.
+        """
         self._is_started = True
-        self.failure = None
         try:
-            for chunk in self._data.ipc_stream(self._compression):
-                self._deadline.remaining()
-                yield chunk
-        except Exception as error:
-            self.failure = error
+            yield from self._data.ipc_stream(self._compression)
+        except LanceNamespaceError:
             raise
+        except Exception as error:
+            raise translate(error, about=self._about) from error
 
 
 Body = JsonBody | ArrowBody
@@ -86,7 +85,7 @@ def body_of(
     data: ArrowData | None,
     *,
     compression: str,
-    deadline: Deadline,
+    about: str,
 ) -> Body:
     """The body of an operation, of what does not travel in the URL or in headers; ``context`` is what is no header."""
     if operation.body is Payload.EMPTY:
@@ -94,7 +93,7 @@ def body_of(
     if operation.body is Payload.STRING_MAP:
         return JsonBody(getattr(request, "metadata", None) or {})
     if data is not None:
-        return ArrowBody(data, compression, deadline)
+        return ArrowBody(data, compression, about)
     fields: dict[str, Any] = request.to_dict()  # type: ignore[attr-defined]
     elsewhere = {*HEADER_FIELDS, *operation.query}
     kept = {name: value for name, value in fields.items() if name not in elsewhere}

@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
 
 from lance_namespace import ServiceUnavailableError
+
+_SLACK = 0.1
+"""Seconds by which a socket may wait too long, so that its timeout is not set anew for every piece of data."""
+
+
+class Waiting(Protocol):
+    """What is wanted of a socket."""
+
+    def fileno(self) -> int:
+        """Its descriptor; -1 once it is closed."""
+
+    def gettimeout(self) -> float | None:
+        """Seconds that it waits at most; None without a limit."""
+
+    def settimeout(self, value: float, /) -> None:
+        """Set them."""
 
 
 class Deadline:
@@ -15,16 +35,53 @@ class Deadline:
         self._about = about
         self._end = None if seconds is None else time.monotonic() + seconds
 
+    @property
+    def left(self) -> float:
+        """Seconds that are left, or by which it has passed; infinity without an end."""
+        return float("inf") if self._end is None else self._end - time.monotonic()
+
     def remaining(self) -> float:
-        """Seconds that are left; infinity without an end.
+        """Seconds that are left.
 
         Raises:
             ServiceUnavailableError: If none are.
         """
-        left = float("inf") if self._end is None else self._end - time.monotonic()
+        left = self.left
         if left <= 0:
             raise ServiceUnavailableError(
                 f"{self._about}: it took longer than timeout.total ({self._seconds:g} s). "
                 "If it was to change something, it may have: look before you repeat it."
             )
         return left
+
+    def limit(self, sock: Waiting | None) -> None:
+        """Let a socket wait no longer than there is time; called before each piece of data is sent or received.
+
+        Raises:
+            ServiceUnavailableError: If there is none.
+        """
+        if self._end is None:
+            return
+        left = self.remaining()
+        if sock is None or sock.fileno() == -1:
+            return
+        allowed = sock.gettimeout()
+        if allowed is None or allowed > left + _SLACK:
+            sock.settimeout(left)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Have everything that this thread sends meanwhile keep this deadline, an auth method's requests too."""
+        token = _RUNNING.set(self)
+        try:
+            yield
+        finally:
+            _RUNNING.reset(token)
+
+
+_RUNNING: ContextVar[Deadline] = ContextVar("deadline", default=Deadline(None, ""))  # noqa: B039 - it does not change
+
+
+def current() -> Deadline:
+    """The deadline of the operation that this thread is about."""
+    return _RUNNING.get()

@@ -24,11 +24,12 @@ from lance_namespace import (
     UnsupportedOperationError,
     from_error_code,
 )
-from requests import ConnectTimeout
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+from requests.exceptions import InvalidHeader, InvalidSchema
 
 from lancespace.errors import redact
 from lancespace.operations import Operation, Payload, Subject
+from lancespace_rest.connections import NotConnected
+from lancespace_rest.retries import PASSING, UNCERTAIN
 
 if TYPE_CHECKING:
     import requests
@@ -51,6 +52,9 @@ _MISSING: Mapping[Subject, ErrorClass] = {
 }
 _CODES = frozenset(ErrorCode)
 _SHOWN = 300
+_LOOKED_AT = 4096
+"""How much of a text is searched for secrets before it is shortened; a page may have megabytes."""
+_PROXY_CREDENTIALS = " Put the user and password for the proxy into its URL, e.g. proxy=http://user:password@host:3128."
 _UNCERTAIN = " It may have been carried out all the same: look before you repeat it."
 
 
@@ -59,9 +63,11 @@ def from_answer(operation: Operation, about: str, answer: requests.Response, bod
     value = _json(body)
     fields = value if isinstance(value, dict) else {}
     code = fields.get("code")
+    doubt = _UNCERTAIN if operation.writes and answer.status_code in UNCERTAIN else ""
     if isinstance(code, int) and code in _CODES:
-        return from_error_code(code, _told(fields) or f"{about}: {_came(answer, body)}")
-    return _from_status(operation, about, answer, body, told="error" in fields)
+        told = _told(fields) or f"{about}: {_came(answer, body)}"
+        return from_error_code(code, f"{told.rstrip('.')}.{doubt}" if doubt else told)
+    return _from_status(operation, about, answer, body, told="error" in fields, doubt=doubt)
 
 
 def not_understood(about: str, expected: str, answer: requests.Response, body: bytes) -> LanceNamespaceError:
@@ -76,24 +82,42 @@ def from_failure(operation: Operation, about: str, error: Exception, *, base: st
 
     It is told by its root, since requests quotes the URL, and a URL can carry secrets.
     """
-    reason = redact(str(root_of(error))) or type(root_of(error)).__name__
+    reason = reason_of(error)
+    if is_malformed(error):
+        return InvalidInputError(f"{about}: the request cannot be sent: {reason}.{_how_to_mend(error)}")
+    if isinstance(error, NotConnected) and error.refusal is not None:
+        return _from_proxy(about, error, base)
     if is_tls(error):
         return ServiceUnavailableError(
             f"{about}: no secure connection to {base}: {reason}. "
             "If the server's certificate is of your own authority, set tls.ssl_ca_cert."
         )
-    if is_unsent(error):
-        return ServiceUnavailableError(f"{about}: cannot reach {base}: {reason}.")
+    if isinstance(error, NotConnected):
+        way = f" by way of the proxy {error.proxy}" if error.proxy else ""
+        return ServiceUnavailableError(f"{about}: cannot reach {base}{way}: {reason}.")
     doubt = _UNCERTAIN if operation.writes else ""
     return ServiceUnavailableError(
         f"{about}: the connection to {base} broke before the answer was whole: {reason}.{doubt}"
     )
 
 
-def is_unsent(error: BaseException) -> bool:
-    """Whether the request cannot have reached the server: there was no connection."""
-    kinds = (NewConnectionError, ConnectTimeoutError, ConnectTimeout, ssl.SSLCertVerificationError)
-    return any(isinstance(one, kinds) for one in _chain(error))
+def reason_of(error: BaseException) -> str:
+    """What happened, in a few words and without secrets."""
+    root = root_of(error)
+    if isinstance(error, InvalidHeader):  # It quotes the value.
+        return "a header has a value that HTTP cannot carry"
+    return redact(str(root)).rstrip(".") or type(root).__name__
+
+
+def is_malformed(error: BaseException) -> bool:
+    """Whether the request was refused on this side: its URL, a header, the proxy's URL."""
+    return isinstance(error, ValueError)
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same may go better another time."""
+    refusal = error.refusal if isinstance(error, NotConnected) else None
+    return not is_malformed(error) and not is_tls(error) and (refusal is None or refusal in PASSING)
 
 
 def is_tls(error: BaseException) -> bool:
@@ -121,8 +145,21 @@ def _below(error: BaseException) -> BaseException | None:
     return next((one for one in inner if isinstance(one, BaseException)), None)
 
 
+def _how_to_mend(error: BaseException) -> str:
+    if isinstance(error, InvalidSchema) and "SOCKS" in str(error):
+        return ' A SOCKS proxy needs: pip install "requests[socks]".'
+    return " Check the properties 'uri' and 'proxy', and the proxies of the environment."
+
+
+def _from_proxy(about: str, error: NotConnected, base: str) -> LanceNamespaceError:
+    """A proxy that makes no tunnel; nothing has reached the server."""
+    kind = _STATUSES.get(error.refusal or 0, ServiceUnavailableError)
+    mend = _PROXY_CREDENTIALS if error.refusal == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED else ""
+    return kind(f"{about}: the proxy {error.proxy} makes no connection to {base}: {reason_of(error)}.{mend}")
+
+
 def _from_status(
-    operation: Operation, about: str, answer: requests.Response, body: bytes, *, told: bool
+    operation: Operation, about: str, answer: requests.Response, body: bytes, *, told: bool, doubt: str
 ) -> LanceNamespaceError:
     """Without a code: 404 is either about the object (an existence check, a server that says so) or about the route."""
     status = answer.status_code
@@ -135,7 +172,8 @@ def _from_status(
             "It does not support the operation, or the property 'uri' lacks its path prefix."
         )
     default = InternalError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else InvalidInputError
-    return _STATUSES.get(status, default)(f"{about}: {came}.")
+    mend = _PROXY_CREDENTIALS if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED else ""
+    return _STATUSES.get(status, default)(f"{about}: {came}.{mend}{doubt}")
 
 
 def _told(fields: Mapping[str, Any]) -> str:
@@ -147,13 +185,15 @@ def _told(fields: Mapping[str, Any]) -> str:
 
 def _came(answer: requests.Response, body: bytes) -> str:
     kind = answer.headers.get("content-type", "nothing that says what it is")
-    text = shortened(body.decode("utf-8", "replace"))
+    text = shortened(body[: 2 * _LOOKED_AT].decode("utf-8", "replace"))
     shown = f"with {kind}: {text!r}" if text else "without a body"
     return f"the server answered {answer.status_code} {answer.reason or ''}".rstrip() + f" {shown}"
 
 
 def shortened(text: str) -> str:
     """One line of what came, fit for a message."""
+    if len(text) > _LOOKED_AT:  # Without the last word, which may be half of a secret.
+        text = text[:_LOOKED_AT].rsplit(None, 1)[0]
     line = " ".join(redact(text).split())
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 

@@ -54,7 +54,8 @@ def from_properties(*families: Mapping[str, str]) -> dict[str, str]:
             raise InvalidInputError(
                 f"rest: the property 'header.{name}' is refused: the client sets that header itself."
             )
-    return checked(headers)
+    checked(headers)
+    return headers
 
 
 def from_identity(identity: Identity | None) -> dict[str, str]:
@@ -64,13 +65,13 @@ def from_identity(identity: Identity | None) -> dict[str, str]:
         headers[API_KEY] = identity.api_key
     if identity is not None and identity.auth_token is not None:
         headers[AUTHORIZATION] = f"Bearer {identity.auth_token}"
-    return checked(headers)
+    return headers
 
 
 def from_context(context: Mapping[str, str]) -> dict[str, str]:
     """The entries that are headers; those of another message (a gateway passes on what it got) are left out."""
     found = {name: value for key, value in context.items() for name in _header_name(key)}
-    return checked({name: value for name, value in found.items() if name.lower() not in {*_OF_THE_MESSAGE, "host"}})
+    return {name: value for name, value in found.items() if name.lower() not in {*_OF_THE_MESSAGE, "host"}}
 
 
 def other_context(context: Mapping[str, str]) -> dict[str, str]:
@@ -83,8 +84,8 @@ def to_context(headers: Mapping[str, str]) -> dict[str, str]:
     return {f"{CONTEXT_PREFIX}{name.lower()}": value for name, value in headers.items()}
 
 
-def checked(headers: dict[str, str]) -> dict[str, str]:
-    """The same headers, if they can be sent.
+def checked(headers: Mapping[str, str]) -> None:
+    """See that headers can be sent.
 
     Raises:
         InvalidInputError: Naming the header, and never its value, which may be a secret.
@@ -92,12 +93,13 @@ def checked(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         if not _NAME.fullmatch(name):
             raise InvalidInputError(f"{name!r} is not the name of an HTTP header.")
-        if not _VALUE.fullmatch(value):
+        if not isinstance(value, str):
+            raise InvalidInputError(f"The header {name!r} must be a string, not {type(value).__name__}.")
+        if value != value.strip() or not _VALUE.fullmatch(value):
             raise InvalidInputError(
-                f"The header {name!r} has a value that HTTP cannot carry: "
-                "a line break, a control character, or a letter outside of Latin-1."
+                f"The header {name!r} has a value that HTTP cannot carry: a line break, a control character, "
+                "a letter outside of Latin-1, or white space at its beginning or end."
             )
-    return headers
 
 
 def _header_name(key: str) -> Iterator[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from lance_namespace import InternalError, InvalidInputError
+from lance_namespace import InternalError, InvalidInputError, LanceNamespaceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,14 +46,24 @@ def context_of(provider: ContextProvider | None, operation: Operation, object_id
     """What the provider says about one operation.
 
     Raises:
-        InternalError: If it fails.
+        InternalError: If it fails, or does not answer strings.
+        LanceNamespaceError: What the provider itself raises of the spec's errors.
     """
     if provider is None:
         return {}
+    name = type(provider).__name__
     try:
-        return dict(provider.provide_context({"operation": operation.name, "object_id": object_id}))
+        context: dict[str, Any] = dict(provider.provide_context({"operation": operation.name, "object_id": object_id}))
+    except LanceNamespaceError:
+        raise
     except Exception as error:
-        raise InternalError(f"The context provider {type(provider).__name__} failed: {_shown(error)}") from error
+        raise InternalError(f"The context provider {name} failed: {_shown(error)}") from error
+    for key, value in context.items():
+        if not isinstance(value, str):
+            raise InternalError(
+                f"The context provider {name} must answer strings, but {key!r} is {type(value).__name__}."
+            )
+    return context
 
 
 def _shown(error: Exception) -> str:

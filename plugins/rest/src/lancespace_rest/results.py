@@ -7,11 +7,10 @@ beginning to its end like the stream that a server may answer instead.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-import requests
 from lance_namespace import InternalError, ServiceUnavailableError
 from urllib3.exceptions import HTTPError
 
@@ -19,11 +18,17 @@ from lancespace.arrow import StreamedAnswer, to_ipc_file
 from lancespace.models import model
 from lancespace_rest import failures
 from lancespace_rest.headers import to_context
-from lancespace_rest.transport import Message, read, receive
+from lancespace_rest.reading import first, read_error, receive
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import requests
     from pydantic import BaseModel
+
+    from lancespace_rest.messages import Message
+    from lancespace_rest.transport import Exchange
+
+Taken = TypeVar("Taken")
 
 _FILE_MAGIC = b"ARROW1"
 _STREAM_MAGIC = b"\xff\xff\xff\xff"
@@ -35,48 +40,75 @@ _BLOCK = 8
 
 
 class QueryResults(StreamedAnswer):
-    """The answer to a query, of which only the first bytes have been read, to see that it is Arrow data."""
+    """The answer to a query, of which only the first bytes have been read, to see that it is Arrow data.
 
-    def __init__(self, message: Message, answer: requests.Response) -> None:
-        self._message = message
-        self._answer = answer
-        self._incoming = _Incoming(message, answer)
-        self._head = self._incoming.read(_BLOCK)
-        if not self._head.startswith((_FILE_MAGIC, _STREAM_MAGIC)):
-            body = self._head + read(answer, message.deadline)
-            raise failures.not_understood(message.about, "Arrow data", answer, body)
+    As long as nothing of it has been handed out, an answer that breaks off is asked for again, like that of any read.
+    """
+
+    def __init__(self, exchange: Exchange, answer: requests.Response) -> None:
+        self._exchange = exchange
+        self._message = exchange.message
+        self._begin(answer)
 
     def reader(self) -> pa.RecordBatchReader:
         """The batches as they come.
 
         It raises ServiceUnavailableError when the answer is cut off; the batches before that are whole.
         """
-        import pyarrow as pa
-
-        if self._head.startswith(_FILE_MAGIC):
-            self._skip_padding()
-        else:
-            self._incoming.give_back(self._head)
-        with self._valid():
-            stream = pa.ipc.open_stream(pa.PythonFile(self._incoming, mode="r"))
-        return pa.RecordBatchReader.from_batches(stream.schema, self._batches(stream))
+        return self._repeated(self._open)
 
     def response(self) -> BaseModel:
         """All of it, as an Arrow IPC file."""
-        if self._head.startswith(_FILE_MAGIC):
-            data = self._head + self._incoming.read()
-            self._check_footer(data)
-        else:
-            data = to_ipc_file(self.reader())
+        data = self._repeated(self._whole)
         return model(self._message.operation.response).model_validate(
             {"data": data, "context": to_context(self._answer.headers)}
         )
 
+    def _begin(self, answer: requests.Response) -> None:
+        """Take an answer; the first bytes are read here, where the exchange still asks again if there are none."""
+        head = first(answer, self._message.deadline, _BLOCK)
+        if not head.startswith((_FILE_MAGIC, _STREAM_MAGIC)):
+            body = read_error(answer, self._message.deadline, head)
+            raise failures.not_understood(self._message.about, "Arrow data", answer, body)
+        self._answer = answer
+        self._is_file = head.startswith(_FILE_MAGIC)
+        self._incoming = _Incoming(self._message, answer, head)
+
+    def _repeated(self, step: Callable[[], Taken]) -> Taken:
+        """What a step makes of the answer, or of another one if this one breaks off before the step is done."""
+        while True:
+            try:
+                return step()
+            except ServiceUnavailableError as error:
+                self._incoming.close()
+                failure = error
+            self._exchange.after_failure(failure)
+            self._exchange.run(self._begin)
+
+    def _open(self) -> pa.RecordBatchReader:
+        import pyarrow as pa
+
+        if self._is_file:
+            self._skip_head()
+        with self._valid():
+            stream = pa.ipc.open_stream(pa.PythonFile(self._incoming, mode="r"))
+        return pa.RecordBatchReader.from_batches(stream.schema, self._batches(stream))
+
+    def _whole(self) -> bytes:
+        if not self._is_file:
+            return to_ipc_file(self._open())
+        with self._incoming:
+            data = self._incoming.read()
+            self._check_footer(data)
+        return data
+
     def _batches(self, stream: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches; after the last one the footer is read too, so that the connection can be used again."""
+        """The batches; after the last one the rest is read too, so that the connection can be used again."""
         with self._incoming, self._valid():
             yield from stream
-            self._incoming.drain()
+            end = self._incoming.drain()
+            if self._is_file:
+                self._check_footer(end)
 
     @contextmanager
     def _valid(self) -> Iterator[None]:
@@ -87,13 +119,15 @@ class QueryResults(StreamedAnswer):
         except (pa.ArrowException, OSError) as error:
             raise InternalError(f"{self._message.about}: the answer is not valid Arrow data: {error}") from error
 
-    def _skip_padding(self) -> None:
+    def _skip_head(self) -> None:
         """Go to the first message of a file; how far its head is padded is up to the writer."""
+        self._incoming.read(_BLOCK)
         while (block := self._incoming.read(_BLOCK)) == bytes(_BLOCK):
             pass
         self._incoming.give_back(block)
 
     def _check_footer(self, data: bytes) -> None:
+        """Without the footer, a file may have ended between two batches, which its stream does not notice."""
         if not data.endswith(_FILE_MAGIC):
             raise self._incoming.cut_off("the footer of the file is missing")
 
@@ -101,14 +135,12 @@ class QueryResults(StreamedAnswer):
 class _Incoming(io.RawIOBase):
     """The body of an answer as a file; it ends with an error, and not quietly, where the answer was cut off."""
 
-    def __init__(self, message: Message, answer: requests.Response) -> None:
+    def __init__(self, message: Message, answer: requests.Response, head: bytes) -> None:
         super().__init__()
         self._message = message
         self._answer = answer
-        self._pending = b""
-        self._count = 0
-        head = {name.lower() for name in answer.headers}
-        self._has_length = bool({"content-length", "transfer-encoding"} & head)
+        self._pending = head
+        self._count = len(head)
 
     def readable(self) -> bool:
         return True
@@ -118,7 +150,7 @@ class _Incoming(io.RawIOBase):
         self._pending = data
 
     def read(self, size: int | None = -1) -> bytes:
-        """As many bytes as are asked for; fewer only at the end."""
+        """As many bytes as are asked for, or all that are left."""
         if size is None or size < 0:
             pending, self._pending = self._pending, b""
             return b"".join([pending, *self._rest()])
@@ -137,10 +169,12 @@ class _Incoming(io.RawIOBase):
             sink.write(piece)
         return buffer.slice(0, sink.tell())
 
-    def drain(self) -> None:
-        """Read to the end, for nothing but the connection's sake."""
-        for _ in self._rest():
-            pass
+    def drain(self) -> bytes:
+        """Read to the end, for the connection's sake; the last bytes."""
+        end = b""
+        for piece in self._rest():
+            end = (end + piece if len(piece) < _BLOCK else piece)[-_BLOCK:]
+        return end
 
     def close(self) -> None:
         """Give the connection back, or close it if the answer was not read to its end."""
@@ -162,8 +196,8 @@ class _Incoming(io.RawIOBase):
         while size and (piece := self._receive(min(size, _MOST))):
             size -= len(piece)
             yield piece
-        if size and not self._has_length:  # Only the data tells whether it is whole, and it asks for more.
-            raise self.cut_off("the connection was closed")
+        if size:  # Whoever asks for a number of bytes has not seen the marker that ends the stream.
+            raise self.cut_off("its data is not complete")
 
     def _rest(self) -> Iterator[bytes]:
         while piece := self._receive(_MOST):
@@ -173,7 +207,10 @@ class _Incoming(io.RawIOBase):
         try:
             piece = receive(self._answer, self._message.deadline, most)
         except (HTTPError, OSError) as error:
-            root = failures.root_of(error)
-            raise self.cut_off(root) from root
-        self._count += len(piece)
-        return piece
+            failure = error
+        else:
+            self._count += len(piece)
+            return piece
+        self._message.deadline.remaining()
+        root = failures.root_of(failure)
+        raise self.cut_off(root) from root

@@ -7,6 +7,7 @@ never made, or the server refused to begin (429).
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -14,9 +15,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lancespace.operations import Operation
+    from lancespace_rest.deadlines import Deadline
 
 TOO_MANY_REQUESTS = 429
-PASSING = frozenset({TOO_MANY_REQUESTS, 502, 503, 504})
+UNCERTAIN = frozenset({502, 503, 504})
+"""Statuses of somebody in between, who may have passed the request on."""
+PASSING = UNCERTAIN | {408, TOO_MANY_REQUESTS}
 """Statuses that say that another time may go better."""
 
 _FIRST_PAUSE = 0.1
@@ -39,6 +43,24 @@ class RetryPolicy:
         longest = min(self.max_wait, _FIRST_PAUSE * 2**attempt)
         jitter = random.uniform(0, longest)  # noqa: S311 - it spreads clients, it hides nothing
         return jitter if asked is None else min(asked + jitter, self.max_wait)
+
+
+class Attempts:
+    """Counts the attempts at one thing, and waits between them."""
+
+    def __init__(self, policy: RetryPolicy, deadline: Deadline) -> None:
+        self._policy = policy
+        self._deadline = deadline
+        self.failed = 0
+
+    def wait(self, asked: float | None = None) -> bool:
+        """Pause after an attempt that failed; False if there is to be no other, or no time for one."""
+        self.failed += 1
+        pause = self._policy.pause(self.failed, asked)
+        if pause is None or pause >= self._deadline.left:
+            return False
+        time.sleep(pause)
+        return True
 
 
 def is_safe_after_status(operation: Operation, status: int) -> bool:

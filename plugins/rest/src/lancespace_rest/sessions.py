@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,9 @@ from lance_namespace import InvalidInputError
 from requests.adapters import HTTPAdapter
 
 import lancespace
+from lancespace_rest import deadlines
+from lancespace_rest.connections import Unconnected, make_patient
+from lancespace_rest.retries import RetryPolicy
 
 if TYPE_CHECKING:
     from lancespace.properties import Settings
@@ -29,7 +33,8 @@ class HttpSession(requests.Session):
         super().__init__()
         _check_tls(settings)
         self._timeout = (settings["timeout.connect"], settings["timeout.read"])
-        adapter = _Adapter(settings["pool.size"], assert_hostname=settings["tls.assert_hostname"])
+        self.retries = RetryPolicy(settings["retry.attempts"], settings["retry.max_wait"])
+        adapter = _Adapter(settings)
         self.mount("http://", adapter)
         self.mount("https://", adapter)
         self.headers["User-Agent"] = f"lancespace/{lancespace.__version__}"
@@ -40,16 +45,25 @@ class HttpSession(requests.Session):
         if settings["proxy"]:
             self.proxies = {"http": settings["proxy"], "https": settings["proxy"]}
 
-    def start(self, request: requests.PreparedRequest, longest: float) -> requests.Response:
-        """Send a request and return at the head of its answer; no wait is longer than ``longest`` seconds."""
-        timeout = tuple(min(seconds, longest) for seconds in self._timeout)
-        options = self.merge_environment_settings(request.url, None, stream=True, verify=None, cert=None)
-        return self.send(request, timeout=timeout, allow_redirects=False, **options)
+    def start(self, request: requests.PreparedRequest) -> requests.Response:
+        """Send a request and return at the head of its answer.
+
+        The adapter is asked directly: a session would look for cookies, and read a redirect to see where it leads.
+        """
+        url = request.url or ""
+        options = self.merge_environment_settings(url, None, stream=True, verify=None, cert=None)
+        return self.get_adapter(url).send(request, timeout=self._limited(self._timeout), **options)
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
-        """As in requests, but never without a timeout."""
-        options["timeout"] = options.get("timeout") or self._timeout
+        """As in requests, but never without a timeout, nor longer than the operation that is running may take."""
+        options["timeout"] = self._limited(options.get("timeout"))
         return super().send(request, **options)
+
+    def _limited(self, timeout: Any) -> tuple[float, float]:
+        """Seconds to connect and to read: those of the connection where no others are asked for."""
+        longest = deadlines.current().remaining()
+        connect, read = timeout if isinstance(timeout, tuple) else (timeout, timeout)
+        return min(connect or self._timeout[0], longest), min(read or self._timeout[1], longest)
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
         """As in requests, but what the connection's properties say goes before what the environment says."""
@@ -58,12 +72,37 @@ class HttpSession(requests.Session):
 
 
 class _Adapter(HTTPAdapter):
-    def __init__(self, size: int, *, assert_hostname: bool) -> None:
-        self._tls = {} if assert_hostname else {"assert_hostname": False}
-        super().__init__(pool_connections=4, pool_maxsize=size, max_retries=0)
+    def __init__(self, settings: Settings) -> None:
+        self._making = threading.Lock()
+        self._patience: float = settings["timeout.read"]
+        self._tls = {} if settings["tls.assert_hostname"] else {"assert_hostname": False}
+        super().__init__(pool_connections=4, pool_maxsize=settings["pool.size"], max_retries=0)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
         super().init_poolmanager(connections, maxsize, block, **options, **self._tls)
+        make_patient(self.poolmanager, self._patience)
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        with self._making:
+            is_new = proxy not in self.proxy_manager
+            manager = super().proxy_manager_for(proxy, **options, **self._tls)
+            if is_new:
+                make_patient(manager, self._patience)
+            return manager
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        try:
+            super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]
+        except OSError as error:
+            raise InvalidInputError(
+                f"rest: {error}. Check the properties 'tls.*' and the environment variable REQUESTS_CA_BUNDLE."
+            ) from error
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
+        try:
+            return super().send(request, *args, **options)
+        except Unconnected as error:
+            raise error.told() from error.__cause__
 
 
 class _HideData(logging.Filter):

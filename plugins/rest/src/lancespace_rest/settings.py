@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from lance_namespace import InvalidInputError
+
 from lancespace.identifiers import DELIMITER
-from lancespace.properties import Property
+from lancespace.properties import Property, Settings
+
+_LONGEST = 1_000_000
+"""Seconds; a socket cannot wait much longer."""
 
 PROPERTIES = (
     Property("uri", "Address of the server, with its path prefix if it has one", required=True, identifies=True),
-    Property("delimiter", "What joins the names of an identifier in a request", default=DELIMITER),
+    Property("delimiter", "What joins the names of an identifier in a request", default=DELIMITER, identifies=True),
     Property("header.", "A header of every request, e.g. `header.x-tenant`"),
     Property("headers.", "The same, in the plural"),
     Property("rest.auth.type", "Auth method: `none` or the name of a plugin", default="none"),
@@ -40,3 +45,24 @@ PROPERTIES = (
     ),
 )
 """Everything that ``connect("rest", ...)`` takes."""
+
+
+def check(settings: Settings) -> None:
+    """Refuse numbers that cannot be kept, before anything is sent.
+
+    Raises:
+        InvalidInputError: Naming the property.
+    """
+    for name in ("timeout.connect", "timeout.read", "timeout.total"):
+        seconds = settings[name]
+        if seconds is not None and not 0 < seconds <= _LONGEST:
+            _refuse(name, f"a number of seconds above 0, up to {_LONGEST}", seconds)
+    if not 0 <= settings["retry.max_wait"] <= _LONGEST:
+        _refuse("retry.max_wait", f"a number of seconds from 0 to {_LONGEST}", settings["retry.max_wait"])
+    for name in ("retry.attempts", "pool.size"):
+        if settings[name] < 1:
+            _refuse(name, "a whole number from 1 up", settings[name])
+
+
+def _refuse(name: str, wanted: str, value: float) -> None:
+    raise InvalidInputError(f"rest: the property {name!r} must be {wanted}, not {value:g}.")

@@ -18,22 +18,24 @@ from lancespace.properties import Property, Settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import requests
+    from lancespace_rest.sessions import HttpSession
 
 _NONE = "none"
 
 
 @dataclass(frozen=True)
 class Call:
-    """The request that is to be authorized."""
+    """The request that is to be authorized, as it will be sent; its repr has nothing that may be a secret."""
 
     method: str
-    url: str
+    url: str = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     body_sha256: str | None
     """Hexadecimal digest of the body; None for a body that is streamed."""
     refused: bool
     """Whether the server has just answered 401 to this request: fetch other credentials, if there are others."""
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What was refused: the very mapping that this method answered, so that it knows whether it has others by now."""
 
 
 class AuthMethod(ABC):
@@ -41,9 +43,14 @@ class AuthMethod(ABC):
 
     properties: ClassVar[tuple[Property, ...]] = ()
     """Its options, without the prefix ``rest.auth.<name>.``."""
+    header: ClassVar[str | None] = None
+    """The header of its credentials: a request that has one of its own is sent without asking this method."""
 
-    def __init__(self, settings: Settings, session: requests.Session) -> None:
-        """``session`` has the connection's TLS, proxy and timeouts, for methods that ask somebody for credentials."""
+    def __init__(self, settings: Settings, session: HttpSession) -> None:
+        """``session`` has the connection's TLS, proxy and timeouts, for methods that ask somebody for credentials.
+
+        What is sent over it while a request is authorized keeps ``timeout.total`` of that operation, too.
+        """
         self.settings = settings
         self.session = session
 
@@ -56,7 +63,7 @@ class AuthMethod(ABC):
         """
 
 
-def load(settings: Settings, session: requests.Session) -> AuthMethod | None:
+def load(settings: Settings, session: HttpSession) -> AuthMethod | None:
     """The auth method of a connection; None without one.
 
     Raises:

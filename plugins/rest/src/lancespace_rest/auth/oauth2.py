@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import base64
 import threading
 import time
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote_plus
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import requests
-from lance_namespace import LanceNamespaceError, ServiceUnavailableError, UnauthenticatedError
-
-from lancespace.properties import Property, Settings, redact_url
-from lancespace_rest import failures
+from lancespace.properties import Property, Settings
+from lancespace_rest import deadlines
 from lancespace_rest.auth import AuthMethod, Call
-from lancespace_rest.headers import AUTHORIZATION, checked
+from lancespace_rest.auth.endpoint import TokenEndpoint
+from lancespace_rest.headers import AUTHORIZATION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from lancespace_rest.sessions import HttpSession
 
 _EARLY = 0.1
 """The part of a token's life in which it is already renewed, so that none ends on its way."""
-_LIFE = 3600.0
-"""Seconds that a token lives if the endpoint does not say."""
-_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, eq=False)
+class _Token:
+    """A token that was fetched once. An endpoint may answer the same text again: it is another one all the same."""
+
+    headers: Mapping[str, str]
+    renew_at: float
+
+    def serves(self, call: Call) -> bool:
+        """Whether to send it: it still lives, and is not what the server has just refused."""
+        return self.headers is not call.credentials and time.monotonic() < self.renew_at
 
 
 class ClientCredentialsAuth(AuthMethod):
@@ -36,68 +44,34 @@ class ClientCredentialsAuth(AuthMethod):
         Property("scope", "Scopes to ask for, separated by spaces"),
         Property("audience", "Audience to ask for, where the endpoint wants one"),
     )
+    header = AUTHORIZATION
 
-    def __init__(self, settings: Settings, session: requests.Session) -> None:
+    def __init__(self, settings: Settings, session: HttpSession) -> None:
         super().__init__(settings, session)
+        self._endpoint = TokenEndpoint(settings, session)
         self._fetching = threading.Lock()
-        self._token = ""
-        self._renew_at = 0.0
+        self._token = _Token({}, float("-inf"))
 
     def headers(self, call: Call) -> Mapping[str, str]:
         """The ``Authorization`` header, with a token that still lives."""
-        seen = self._token
-        if call.refused or time.monotonic() >= self._renew_at:
-            with self._fetching:
-                if self._token == seen:  # Otherwise another thread has just renewed it.
-                    self._renew()
-        return checked({AUTHORIZATION: f"Bearer {self._token}"})
+        token = self._token
+        return token.headers if token.serves(call) else self._renewed(call).headers
 
-    def _renew(self) -> None:
-        answer = self._fetch()
-        token, life = answer.get("access_token"), answer.get("expires_in", _LIFE)
-        if not isinstance(token, str) or not token:
-            raise UnauthenticatedError(f"The token endpoint {self._endpoint} answered without an access_token.")
-        seconds = (
-            float(life) if isinstance(life, (int, float, str)) and str(life).replace(".", "", 1).isdecimal() else _LIFE
-        )
-        self._token, self._renew_at = token, time.monotonic() + seconds * (1 - _EARLY)
+    def _renewed(self, call: Call) -> _Token:
+        with self._turn():
+            if not self._token.serves(call):  # Otherwise another thread has just renewed it.
+                text, life = self._endpoint.fetch()
+                renew_at = time.monotonic() + life * (1 - _EARLY)
+                self._token = _Token({AUTHORIZATION: f"Bearer {text}"}, renew_at)
+            return self._token
 
-    def _fetch(self) -> dict[str, Any]:
-        form = {
-            "grant_type": "client_credentials",
-            "scope": self.settings["scope"],
-            "audience": self.settings["audience"],
-        }
-        pair = f"{quote_plus(self.settings['client_id'])}:{quote_plus(self.settings['client_secret'])}"
-        headers = {AUTHORIZATION: f"Basic {base64.b64encode(pair.encode()).decode()}", "Accept": "application/json"}
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for whoever is fetching, as long as the operation has time."""
+        deadline = deadlines.current()
+        while not self._fetching.acquire(timeout=min(deadline.remaining(), threading.TIMEOUT_MAX)):
+            pass
         try:
-            answer = self.session.post(
-                self.settings["token_url"], data=form, headers=headers, allow_redirects=False, stream=False
-            )
-        except requests.RequestException as error:
-            root = failures.root_of(error)
-            raise ServiceUnavailableError(f"The token endpoint {self._endpoint} cannot be reached: {root}.") from root
-        if not answer.ok:
-            raise self._refusal(answer)
-        return _object(answer)
-
-    def _refusal(self, answer: requests.Response) -> LanceNamespaceError:
-        """The endpoint's error code tells why; nothing else of its answer is shown, since it may quote the request."""
-        code = _object(answer).get("error")
-        why = f"{answer.status_code}" + (f", {failures.shortened(code)}" if isinstance(code, str) else "")
-        client = self.settings["client_id"]
-        if answer.status_code >= _SERVER_ERROR:
-            return ServiceUnavailableError(f"The token endpoint {self._endpoint} failed ({why}).")
-        return UnauthenticatedError(f"The token endpoint {self._endpoint} refused the client {client!r} ({why}).")
-
-    @property
-    def _endpoint(self) -> str:
-        return redact_url(self.settings["token_url"])
-
-
-def _object(answer: requests.Response) -> dict[str, Any]:
-    try:
-        value = answer.json()
-    except requests.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}
+            yield
+        finally:
+            self._fetching.release()

@@ -8,11 +8,12 @@ from lance_namespace import UnauthenticatedError, UnsupportedOperationError
 
 from lancespace.properties import Property, Settings
 from lancespace_rest.auth import AuthMethod, Call
+from lancespace_rest.headers import AUTHORIZATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import requests
+    from lancespace_rest.sessions import HttpSession
 
 _DIGEST = "X-Amz-Content-SHA256"
 _UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -26,8 +27,9 @@ class SigV4Auth(AuthMethod):
         Property("region", "AWS region of the server", required=True),
         Property("service", "AWS service of the server", default="execute-api"),
     )
+    header = AUTHORIZATION
 
-    def __init__(self, settings: Settings, session: requests.Session) -> None:
+    def __init__(self, settings: Settings, session: HttpSession) -> None:
         super().__init__(settings, session)
         try:
             from botocore.session import get_session  # type: ignore[import-untyped]
@@ -47,7 +49,9 @@ class SigV4Auth(AuthMethod):
             raise UnauthenticatedError(
                 "rest.auth.type=sigv4 found no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret."
             )
-        request = AWSRequest(call.method, call.url, headers={_DIGEST: call.body_sha256 or _UNSIGNED})
+        covered = {name: value for name, value in call.headers.items() if name.lower() == "host"}
+        covered[_DIGEST] = call.body_sha256 or _UNSIGNED
+        request = AWSRequest(call.method, call.url, headers=covered)
         signer = Signer(credentials.get_frozen_credentials(), self.settings["service"], self.settings["region"])
         signer.add_auth(request)
         return dict(request.headers.items())

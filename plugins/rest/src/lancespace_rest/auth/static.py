@@ -5,32 +5,38 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from lancespace.properties import Property
+from lance_namespace import InvalidInputError
+
+from lancespace.properties import Property, Settings
 from lancespace_rest.auth import AuthMethod, Call
-from lancespace_rest.headers import API_KEY, AUTHORIZATION, checked
+from lancespace_rest.headers import API_KEY, AUTHORIZATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from lancespace_rest.sessions import HttpSession
 
 
 class BearerAuth(AuthMethod):
     """A token that somebody else renews, or that lives long."""
 
     properties = (Property("token", "The bearer token", required=True, secret=True),)
+    header = AUTHORIZATION
 
     def headers(self, call: Call) -> Mapping[str, str]:  # noqa: ARG002 - the same for every call
         """The ``Authorization`` header."""
-        return checked({AUTHORIZATION: f"Bearer {self.settings['token']}"})
+        return {AUTHORIZATION: f"Bearer {self.settings['token']}"}
 
 
 class ApiKeyAuth(AuthMethod):
     """The spec's API key."""
 
     properties = (Property("key", "The API key", required=True, secret=True),)
+    header = API_KEY
 
     def headers(self, call: Call) -> Mapping[str, str]:  # noqa: ARG002 - the same for every call
         """The ``x-api-key`` header."""
-        return checked({API_KEY: self.settings["key"]})
+        return {API_KEY: self.settings["key"]}
 
 
 class BasicAuth(AuthMethod):
@@ -40,6 +46,12 @@ class BasicAuth(AuthMethod):
         Property("username", "The user", required=True),
         Property("password", "The password", required=True, secret=True),
     )
+    header = AUTHORIZATION
+
+    def __init__(self, settings: Settings, session: HttpSession) -> None:
+        super().__init__(settings, session)
+        if ":" in settings["username"]:  # The first colon ends the name, so another user would be asked in.
+            raise InvalidInputError("rest: the property 'rest.auth.basic.username' must not contain a colon.")
 
     def headers(self, call: Call) -> Mapping[str, str]:  # noqa: ARG002 - the same for every call
         """The ``Authorization`` header."""
