@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lance_namespace import InternalError, InvalidInputError, LanceNamespaceError
 
-from lancespace_rest import failures, messages, redirects, retries
+from lancespace_rest import causes, failures, messages, redirects, retries
 from lancespace_rest.auth import Call
 from lancespace_rest.connections import NotConnected
 from lancespace_rest.reading import BROKEN, read_error
@@ -92,8 +92,8 @@ class Transport:
         except Exception as error:  # noqa: BLE001 - the methods are anybody's
             raise InternalError(
                 f"{message.about}: the auth method {type(auth).__name__} failed: "
-                f"{type(error).__name__}: {failures.reason_of(error)}"
-            ) from failures.root_of(error)
+                f"{type(error).__name__}: {causes.reason_of(error)}"
+            ) from causes.root_of(error)
 
     def _send(
         self, message: Message, request: requests.PreparedRequest, credentials: Mapping[str, str]
@@ -139,13 +139,13 @@ class Exchange:
         message = self.message
         message.deadline.remaining()
         unsent = isinstance(failure, NotConnected)
-        safe = retries.is_safe_after_failure(message.operation, unsent=unsent) and failures.is_passing(failure)
+        safe = retries.is_safe_after_failure(message.operation, unsent=unsent) and causes.is_passing(failure)
         if safe and self._waited():
             return
         if isinstance(failure, LanceNamespaceError):
             raise failure
         error = failures.from_failure(message.operation, message.about, failure, base=message.base)
-        raise error from None if failures.is_malformed(failure) else failures.root_of(failure)
+        raise error from None if causes.is_malformed(failure) else causes.root_of(failure)
 
     def _after_error(self, answer: requests.Response) -> None:
         message = self.message

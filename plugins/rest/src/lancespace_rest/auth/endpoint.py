@@ -18,7 +18,7 @@ from lance_namespace import (
 )
 
 from lancespace.errors import redact
-from lancespace_rest import deadlines, failures, retries
+from lancespace_rest import causes, deadlines, failures, retries
 from lancespace_rest.headers import AUTHORIZATION
 from lancespace_rest.reading import BROKEN, read, read_error
 
@@ -73,8 +73,8 @@ class TokenEndpoint:
                     raise self._refusal(answer.status_code, fields)
                 continue
             deadline.remaining()
-            if not failures.is_passing(failure) or not attempts.wait():
-                raise self._unreachable(failure) from failures.root_of(failure)
+            if not causes.is_passing(failure) or not attempts.wait():
+                raise self._unreachable(failure) from causes.root_of(failure)
 
     def _post(self) -> requests.Response:
         pair = f"{quote_plus(self._client)}:{quote_plus(self._secret)}"
@@ -99,7 +99,7 @@ class TokenEndpoint:
         return UnauthenticatedError(f"The token endpoint {self._name} refused the client {self._client!r} ({why}).")
 
     def _unreachable(self, failure: Exception) -> LanceNamespaceError:
-        reason = failures.reason_of(failure)
+        reason = causes.reason_of(failure)
         return ServiceUnavailableError(f"The token endpoint {self._name} cannot be reached: {reason}.")
 
 
