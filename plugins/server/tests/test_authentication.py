@@ -8,17 +8,16 @@ import json
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
 import jwt
 import pytest
-from lance_namespace import ServiceUnavailableError
 
 from lancespace.testing.waiting import until
-from lancespace_server.auth import jwks
-from lancespace_server.auth.jwks import Jwks
+from plugins.server.tests.callers import connection
 from plugins.server.tests.credentials import AUDIENCE, ISSUER, Authority, Signer
 from plugins.server.tests.hosting import Running, client, served
 
@@ -87,6 +86,7 @@ class TestKeysAndTokens:
             ({"aud": "other"}, "Audience doesn't match"),
             ({"aud": None}, 'missing the "aud" claim'),
             ({"nbf": 1 << 40}, "not yet valid"),
+            ({"sub": ""}, "names nobody"),
         ],
     )
     def test_tokens_for_other_times_and_places(
@@ -97,6 +97,16 @@ class TestKeysAndTokens:
 
         assert answer.status_code == 401
         assert reason in answer.json()["error"]
+
+    def test_every_credential_that_is_sent_must_be_good(self, server: Running, signer: Signer):
+        good, bad = f"Bearer {signer.token('carol')}", f"Bearer {Signer('first').token('carol')}"
+        with client(server) as web:
+            both = web.get("/v1/table", headers={"x-api-key": "alices key", "authorization": good})
+            for key, token in (("alices key", bad), ("no such key", good)):
+                answer = web.get("/v1/table", headers={"x-api-key": key, "authorization": token})
+                assert answer.status_code == 401
+
+        assert (both.status_code, acted(server, both)) == (200, "key:alice")
 
     def test_forged_tokens(self, server: Running, signer: Signer):
         public = signer.jwks().encode()
@@ -136,14 +146,20 @@ class _Keys(http.server.BaseHTTPRequestHandler):
         """Be quiet."""
 
 
-def test_keys_are_fetched_from_a_url_once(tmp_path: Path):
-    authority, signer = Authority(tmp_path), Signer("remote")
-    _Keys.document = signer.jwks()
-    issuer = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Keys)
+def serving(handler: type[http.server.BaseHTTPRequestHandler], authority: Authority) -> http.server.HTTPServer:
+    """A server of keys, with a certificate of the authority."""
+    issuer = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority.issue("issuer"))
     issuer.socket = context.wrap_socket(issuer.socket, server_side=True)
     threading.Thread(target=issuer.serve_forever, daemon=True).start()
+    return issuer
+
+
+def test_keys_are_fetched_from_a_url_once(tmp_path: Path):
+    authority, signer = Authority(tmp_path), Signer("remote")
+    _Keys.document = signer.jwks()
+    issuer = serving(_Keys, authority)
     url = f"https://127.0.0.1:{issuer.server_port}/jwks.json"
     options = ["--jwt-jwks", url, "--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE]
 
@@ -158,17 +174,35 @@ def test_keys_are_fetched_from_a_url_once(tmp_path: Path):
     assert (good.status_code, unknown.status_code, _Keys.asked) == (200, 401, 1)
 
 
-def test_a_rotated_key_is_found_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    old, new = Signer("old"), Signer("new")
-    (tmp_path / "jwks.json").write_text(old.jwks())
-    keys = Jwks(str(tmp_path / "jwks.json"))
+class _Hanging(http.server.BaseHTTPRequestHandler):
+    """A source of keys that takes its time."""
 
-    assert keys.find("old") is not None
-    (tmp_path / "jwks.json").write_text(new.jwks())
-    assert keys.find("new") is None  # It was read less than a minute ago.
-    monkeypatch.setattr(jwks, "_REFRESH_SECONDS", 0.0)
-    assert keys.find("new") is not None
-    assert keys.find("old") is None
+    is_over = threading.Event()
+
+    def do_GET(self) -> None:
+        self.is_over.wait(60)
+
+
+def test_strangers_do_not_keep_callers_with_a_key_waiting(tmp_path: Path):
+    authority = Authority(tmp_path)
+    issuer = serving(_Hanging, authority)
+    options = ["--jwt-jwks", f"https://127.0.0.1:{issuer.server_port}/", "--jwt-issuer", ISSUER]
+    options += ["--jwt-audience", AUDIENCE, "--concurrency", "1", "--max-waiting", "0"]
+    environment = {"SSL_CERT_FILE": authority.certificate, KEYS: "good:1"}
+    token = Signer("unknown").token()
+    head = f"GET /v1/table HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n".encode()
+    with served(tmp_path, "memory", *options, environment=environment) as server, ExitStack() as strangers:
+        for _ in range(8):
+            strangers.enter_context(connection(server)).sendall(head)
+        with client(server, headers={"x-api-key": "1"}) as web:
+            answers = [web.post(f"/v1/namespace/{name}/create", json={}) for name in ("a", "b")]
+            ready = web.get("/readyz")
+        _Hanging.is_over.set()
+    issuer.shutdown()
+    issuer.server_close()
+
+    assert [answer.status_code for answer in (*answers, ready)] == [200, 200, 200]
+    assert max(answer.elapsed.total_seconds() for answer in answers) < 5
 
 
 @pytest.fixture(scope="module")
@@ -208,17 +242,21 @@ class TestCertificates:
             ):
                 web.get("/v1/table")
 
+    def test_beside_api_keys_a_certificate_is_one_way_of_several(self, authority: Authority, tmp_path: Path):
+        certificate, key = authority.issue("server")
+        options = ["--tls-certificate", certificate, "--tls-key", key, "--tls-client-ca", authority.certificate]
+        alice = self.trusting(authority, authority.issue("alice"))
+        with served(tmp_path, "memory", *options, environment={KEYS: "bob:1"}) as server:
+            with client(server, verify=alice) as web:
+                by_certificate = web.get("/v1/table")
+                by_both = web.get("/v1/table", headers={"x-api-key": "1"})
+                with_a_wrong_key = web.get("/v1/table", headers={"x-api-key": "2"})
+                health = web.get("/healthz")
+            with client(server, verify=self.trusting(authority, None)) as web:
+                by_key = web.get("/v1/table", headers={"x-api-key": "1"})
+                by_nothing = web.get("/v1/table")
+            acting = [acted(server, answer) for answer in (by_certificate, by_both, by_key)]
 
-def test_a_source_that_failed_is_left_alone_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    signer = Signer("late")
-    keys = Jwks(str(tmp_path / "jwks.json"))
-    with pytest.raises(ServiceUnavailableError, match="cannot be read"):
-        keys.find("late")
-    (tmp_path / "jwks.json").write_text(signer.jwks())
-    with pytest.raises(ServiceUnavailableError, match="cannot be read"):
-        keys.find("late")
-
-    monkeypatch.setattr(jwks, "_PAUSE_SECONDS", 0.0)
-
-    assert keys.find("late") is not None
-    assert keys.find("nobody") is None
+        assert acting == ["cert:CN=alice,O=Acme", "key:bob", "key:bob"]
+        assert [answer.status_code for answer in (with_a_wrong_key, by_nothing)] == [401, 401]
+        assert health.headers["strict-transport-security"] == "max-age=31536000"

@@ -17,7 +17,7 @@ from lance_namespace import (
     TableNotFoundError,
 )
 
-from lancespace import Namespace, connect
+from lancespace import Namespace, connect, views
 from lancespace.functions import virtual_column
 from lancespace.operations import OPERATIONS
 from lancespace.testing.waiting import until
@@ -133,3 +133,66 @@ def test_identity_and_context_go_through_both_ways(recorder: Server, gateway: ht
     assert meant.items() <= passed.items()
     assert not private.keys() & passed.keys()
     assert (answer.headers["x-cost"], "set-cookie" in answer.headers) == ("5", False)
+
+
+@pytest.fixture(scope="module")
+def guarded_gateway(recorder: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A gateway that knows its callers by API key, and is known to the server behind it by a key of its own."""
+    properties = [f"uri={recorder.uri}", "header.x-api-key=the gateway's own"]
+    environment = {"LANCESPACE_SERVER_API_KEYS": "ada:for the gateway"}
+    with (
+        served(tmp_path_factory.mktemp("guarded"), "rest", *properties, environment=environment) as server,
+        client(server, headers={"x-api-key": "for the gateway"}) as http,
+    ):
+        yield http
+
+
+def test_a_credential_for_the_gateway_stays_there(recorder: Server, guarded_gateway: httpx.Client):
+    answer = guarded_gateway.post("/v1/table/a/describe", json={}, headers={"authorization": "Bearer for behind"})
+    passed = recorder.seen[-1].headers
+
+    assert answer.status_code == 200, answer.text
+    assert (passed["x-api-key"], passed["authorization"]) == ("the gateway's own", "Bearer for behind")
+
+
+def test_a_body_has_no_credentials(recorder: Server, guarded_gateway: httpx.Client):
+    claimed = {"header.X-API-Key": "forged", "headers.authorization": "forged", "header.x-team": "blue"}
+    body = {"identity": {"api_key": "forged"}, "context": claimed}
+    answer = guarded_gateway.post("/v1/table/a/describe", json=body)
+    passed = recorder.seen[-1]
+
+    assert answer.status_code == 200, answer.text
+    assert (passed.headers["x-api-key"], passed.headers["x-team"]) == ("the gateway's own", "blue")
+    assert "forged" not in f"{passed.headers} {passed.body!r}"
+
+
+def test_credentials_of_the_server_behind_need_every_grant(tmp_path: Path):
+    """The gateway cannot know what they allow."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        '[[grant]]\nprincipals = ["key:reader"]\nactions = ["read"]\non = ["t"]\n'
+        '[[grant]]\nprincipals = ["key:owner"]\nactions = ["read", "write", "admin"]\non = ["t"]\n'
+    )
+    options = ["--policy", str(policy)]
+    environment = {"LANCESPACE_SERVER_API_KEYS": "reader:1,owner:2"}
+    vending = {"location": "s3://b/t", "storage_options": {"aws_secret_access_key": "temporary"}}
+    with (
+        Server(lambda _: reply(vending)) as behind,
+        served(tmp_path, "rest", f"uri={behind.uri}", *options, environment=environment) as server,
+        client(server) as http,
+    ):
+        told = [http.post("/v1/table/t/describe", json={}, headers={"x-api-key": key}).json() for key in "12"]
+
+    assert ["storage_options" in answer for answer in told] == [False, True]
+
+
+def test_table_functions_are_not_run_unless_enabled(namespace: Namespace):
+    namespace.create_table("input", [{"id": 1}])
+    function = views.udtf(lambda rows: rows, "SELECT id FROM input", pa.schema({"id": pa.int64()}))
+
+    namespace.create_materialized_view("output", **function)
+    with pytest.raises(PermissionDeniedError, match=r"udf\.enabled"):
+        namespace.refresh_materialized_view("output")
+    with pytest.raises(PermissionDeniedError, match=r"udf\.enabled"):
+        namespace.create_materialized_view("filled", **function, with_no_data=False)
+    assert namespace.table("output").count() == 0

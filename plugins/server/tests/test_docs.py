@@ -47,7 +47,7 @@ def test_commands_on_the_pages_are_taken():
     for command in commands:
         given = vars(parser().parse_args(shlex.split(command)))
         settings = {name: value for name, value in given.items() if name not in {"backend", "properties"}}
-        ServerSettings(**settings).check(has_env_keys=False)
+        ServerSettings(**settings).check()
 
 
 def test_the_policy_on_the_page_is_valid(tmp_path: Path):

@@ -2,142 +2,179 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import secrets
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import PermissionDeniedError
+from lance_namespace import InvalidInputError, PermissionDeniedError
 
 from lancespace import identifiers
-from lancespace.backends.choices import DROP_BEHAVIORS, choose
-from lancespace.operations import OPERATIONS, Kind, Operation, Subject
+from lancespace.models import model
+from lancespace.operations import Operation, Subject
 from lancespace.properties import Property
-from lancespace.storage.vending import PERMISSION
+from lancespace.storage.vending import PERMISSION, PERMISSIONS
 from lancespace.wrappers import Around, OperationWrapper
+from lancespace_server.listings import FIELDS, Listing, Seal
+from lancespace_server.needs import Need, action_of, needs
 from lancespace_server.policy import Policy
 from lancespace_server.principals import PRINCIPAL, SYSTEM
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from lancespace import Namespace
     from lancespace.connection import Connection
 
-Need = tuple[str, tuple[str, ...]]
-"""An action and the object that it is done to."""
-
-WHOLE_CATALOG: tuple[str, ...] = ()
-"""The root namespace: only grants on ``**`` have it, and they have everything."""
-
-_ANYTHING = "\0"
-"""Stands for any name: none can be called that, so only wildcards match it."""
-
-_TAKING_VERBS = frozenset({"drop", "deregister", "register", "rename"})
-_BY_REQUEST = {row.request: row for row in OPERATIONS.values()}
-
-
-def action_of(operation: Operation) -> str:
-    """The class of an operation: ``read``, ``write``, or ``admin`` for what gives names to tables and takes them away.
-
-    Namespaces are for admins to make and drop; tables are for writers to create, and for admins to drop, rename and
-    register.
-    """
-    if not operation.writes:
-        return "read"
-    takes = operation.subject is Subject.NAMESPACE or operation.name.partition("_")[0] in _TAKING_VERBS
-    return "admin" if takes and operation.kind is Kind.METADATA else "write"
+NAME = "authz"
+_POLICY = f"{NAME}.policy"
+_BATCH = "BatchCommitTablesResponse"
 
 
 class AuthorizationWrapper(OperationWrapper):
     """Lets through what the policy grants the principal; outside of the server there is none, and nothing passes."""
 
-    properties = (Property("policy", "TOML file with the grants", required=True),)
+    properties = (
+        Property("policy", "TOML file with the grants", required=True),
+        Property(
+            "token_key",
+            "What page tokens are sealed with if they could tell names; servers that share callers need the same one",
+            secret=True,
+        ),
+    )
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._policy = Policy.load(connection.settings["authz.policy"])
-        vends = connection.settings.declares(PERMISSION)
-        self._vended: str = connection.settings[PERMISSION] if vends else "read"
-        """What temporary credentials in answers allow: an action, by the same names."""
+        self._policy = Policy.load(connection.settings[_POLICY])
+        self._seal = Seal(connection.settings[f"{NAME}.token_key"])
+        self._vended = _needed_for_credentials(connection)
 
     def around(self, operation: Operation, request: BaseModel) -> Around:
-        """Refuse, or go on; listings show only what the principal may read."""
+        """Refuse, or go on; answers have only what the principal may see."""
         principal = PRINCIPAL.get()
         if principal == SYSTEM:
             return (yield)
         authorize(self._policy, principal, operation, request)
-        return self._filtered(principal or "", operation, request, (yield))
-
-    def _filtered(self, principal: str, operation: Operation, request: Any, answer: Any) -> Any:
-        """The answer without what is not for the principal.
-
-        Listings have only what it may read, so a page may be shorter than its limit; and there are no credentials that
-        allow more than it is granted.
-        """
-        if operation.response == "ListNamespacesResponse":
-            answer.namespaces = [n for n in answer.namespaces if self._sees(principal, (*(request.id or ()), n))]
-        elif operation.response == "ListTablesResponse" and operation.subject is Subject.CATALOG:
-            answer.tables = [n for n in answer.tables if self._sees(principal, tuple(identifiers.split(n)))]
-        elif operation.response == "ListTablesResponse":
-            answer.tables = [n for n in answer.tables if self._sees(principal, (*(request.id or ()), n))]
-        elif getattr(answer, "storage_options", None) and not self._gets_credentials(principal, request):
-            answer.storage_options = None
+        if operation.response in FIELDS:
+            return (yield from self._listing(principal or "", operation, request))
+        answer = yield
+        if _may_have_credentials(operation.response):
+            self._take_credentials(principal or "", operation, request, answer)
         return answer
 
-    def _gets_credentials(self, principal: str, request: Any) -> bool:
-        return self._policy.allows(principal, self._vended, tuple(request.id or ()))
+    def _listing(self, principal: str, operation: Operation, request: Any) -> Around:
+        """List what the principal may read; the backend gets the token that it gave out."""
+        given = request.page_token
+        if given:
+            request.page_token = self._seal.opened(given)
+        try:
+            first = yield
+            field = FIELDS[operation.response]
+            names, token = Listing(
+                request, field, self._sight(principal, operation, request), self._unfiltered(operation)
+            ).page(first)
+        finally:
+            if given:
+                request.page_token = given
+        setattr(first, field, names)
+        first.page_token = self._seal.closed(token, names[-1]) if token else None
+        return first
 
-    def _sees(self, principal: str, names: tuple[str, ...]) -> bool:
-        return self._policy.allows(principal, "read", names)
+    def _sight(self, principal: str, operation: Operation, request: Any) -> Callable[[str], bool]:
+        """Says of the names of a listing whether the principal may read what is called that."""
+        if operation.subject is Subject.CATALOG:
+            return lambda name: self._policy.allows(principal, "read", tuple(identifiers.split(name)))
+        parent = tuple(request.id or ())
+        return lambda name: self._policy.allows(principal, "read", (*parent, name))
+
+    def _unfiltered(self, operation: Operation) -> Callable[[BaseModel], Any]:
+        """Asks again for a listing, as the server itself."""
+
+        def ask(request: BaseModel) -> Any:
+            acting = PRINCIPAL.set(SYSTEM)
+            try:
+                return getattr(self.connection.hooks, operation.name)(request=request)
+            finally:
+                PRINCIPAL.reset(acting)
+
+        return ask
+
+    def _take_credentials(self, principal: str, operation: Operation, request: Any, answer: Any) -> None:
+        """Leave them out, unless all that they allow is granted on every table of the request."""
+        parts = [part.declare_table for part in answer.results] if operation.response == _BATCH else [answer]
+        having = [part for part in parts if part is not None and part.storage_options]
+        tables = {need.names for need in needs(operation, request)} if having else ()
+        if not all(self._policy.allows(principal, action, names) for names in tables for action in self._vended):
+            for part in having:
+                part.storage_options = None
+
+
+@functools.cache
+def _may_have_credentials(response: str) -> bool:
+    return response == _BATCH or "storage_options" in model(response).model_fields
+
+
+def _needed_for_credentials(connection: Connection) -> tuple[str, ...]:
+    """The actions that temporary credentials allow: each permission has those before it, an unknown one may have all.
+
+    What another server hands out, say, is not known here.
+    """
+    settings = connection.settings
+    last = settings[PERMISSION] if settings.declares(PERMISSION) else PERMISSIONS[-1]
+    return PERMISSIONS[: PERMISSIONS.index(last) + 1]
+
+
+def policy_of(namespace: Namespace) -> Policy | None:
+    """The policy that is enforced around a namespace, if there is one: what is true for it, and for nothing else."""
+    path = policy_path(namespace.recipe()[1])
+    return None if path is None else Policy.load(path)
+
+
+def policy_path(properties: Mapping[str, str]) -> str | None:
+    """The policy file that the properties of a connection ask for."""
+    names = [name.strip() for name in properties.get("wrappers", "").split(",")]
+    return properties.get(_POLICY) if NAME in names else None
+
+
+def with_policy(properties: Mapping[str, str], path: str | None) -> dict[str, str]:
+    """The properties with the policy as the outermost wrapper, so that no other can answer what is not granted.
+
+    All workers get one key for page tokens: what one gives out is for all.
+
+    Raises:
+        InvalidInputError: If the properties have another policy already.
+    """
+    own = policy_path(properties)
+    if own is None and path is None:
+        return dict(properties)
+    if own is not None and path not in {None, own}:
+        raise InvalidInputError(f"There are two policies, {path!r} and {_POLICY}={own!r}: keep one.")
+    key = {f"{NAME}.token_key": secrets.token_hex()}
+    if own is not None:
+        return {**key, **properties}
+    wrappers = ",".join(filter(None, (NAME, properties.get("wrappers"))))
+    return {**key, **properties, "wrappers": wrappers, _POLICY: str(path)}
 
 
 def authorize(policy: Policy, principal: str | None, operation: Operation, request: BaseModel) -> None:
-    """Find that the policy grants a request.
+    """Find that the policy grants a request, before anything is looked up: a refusal does not tell what there is.
 
     Raises:
         PermissionDeniedError: Naming the grant that is missing.
+        InvalidInputError: If an identifier is not allowed; nothing is granted on those.
     """
     if principal is None:
         raise PermissionDeniedError(f"{operation.name} is refused: nobody is acting (the server sets who is).")
-    for action, names in _needs(operation, request):
-        if not policy.allows(principal, action, names):
-            raise PermissionDeniedError(_refusal(principal, action, names, operation))
-    # A transaction's id cannot be guessed: who knows it may use it, given any grant of the action.
-    action = action_of(operation)
-    if operation.subject is Subject.TRANSACTION and not policy.allows_somewhere(principal, action):
+    for need in needs(operation, request):
+        identifiers.validate(need.names)
+        if not _is_granted(policy, principal, need):
+            raise PermissionDeniedError(f"{principal!r} has no grant to {need}, which {operation.name} needs.")
+    if operation.subject is Subject.TRANSACTION and not policy.allows_somewhere(principal, action_of(operation)):
+        action = action_of(operation)
         raise PermissionDeniedError(f"{principal!r} has no grant to {action}, which {operation.name} needs.")
 
 
-def _needs(operation: Operation, request: Any) -> Iterator[Need]:
-    """Everything that must be granted for a request."""
-    if operation.subject is Subject.CATALOG:
-        yield from _batch_needs(operation, request)
-    elif operation.subject is not Subject.TRANSACTION:
-        yield from _own_needs(operation, request)
-    if operation.subject is Subject.VIEW:
-        yield "read", WHOLE_CATALOG  # It may read any table.
-    if operation.name == "rename_table":
-        parent = request.id[:-1] if request.new_namespace_id is None else request.new_namespace_id
-        yield "admin", (*parent, request.new_table_name)
-    if operation.name == "drop_namespace" and choose("behavior", request.behavior, DROP_BEHAVIORS) == "Cascade":
-        yield "admin", (*(request.id or ()), _ANYTHING)
-        yield "admin", (*(request.id or ()), _ANYTHING, _ANYTHING)
-
-
-def _own_needs(operation: Operation, request: Any) -> Iterator[Need]:
-    """The object itself; and a table at a place of the caller's choice may be anybody's."""
-    yield action_of(operation), tuple(request.id or ())
-    if operation.writes and getattr(request, "location", None):
-        yield "admin", WHOLE_CATALOG
-
-
-def _batch_needs(operation: Operation, request: Any) -> Iterator[Need]:
-    for entry in getattr(request, "entries", ()):
-        yield action_of(operation), tuple(entry.id or ())
-    for change in getattr(request, "operations", ()):
-        for _, part in change:
-            if part is not None:
-                yield from _own_needs(_BY_REQUEST[type(part).__name__], part)
-
-
-def _refusal(principal: str, action: str, names: tuple[str, ...], operation: Operation) -> str:
-    what = identifiers.DELIMITER.join("**" if name == _ANYTHING else name for name in names) or "**"
-    return f"{principal!r} has no grant to {action} {what!r}, which {operation.name} needs."
+def _is_granted(policy: Policy, principal: str, need: Need) -> bool:
+    if need.is_below:
+        return policy.allows_below(principal, need.action, need.names)
+    return policy.allows(principal, need.action, need.names)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from lance_namespace import PermissionDeniedError
+from lance_namespace import PermissionDeniedError, ServiceUnavailableError
 
+from lancespace_server.deadlines import Deadline
 from lancespace_server.settings import is_loopback
 
 if TYPE_CHECKING:
@@ -14,12 +15,16 @@ if TYPE_CHECKING:
     from lancespace_server.services import Services
 
 
+_MOST_SECONDS = 15.0
+"""For so long a caller waits while the keys of tokens are fetched; that itself gives up sooner, if nothing comes."""
+
+
 class Guard:
     """Stands before authentication too: a browser on this machine must not be a way around it."""
 
     def __init__(self, services: Services) -> None:
         self._authenticator = services.authenticator
-        self._pool = services.pool
+        self._threads = services.authentication_threads
         self._origins = {origin.encode() for origin in services.settings.cors_origins}
         self._only_local = not self._authenticator.is_on and not services.settings.no_authentication
 
@@ -29,11 +34,14 @@ class Guard:
         Raises:
             PermissionDeniedError: If a web page is calling that may not.
             UnauthenticatedError: If nobody is known to be calling.
+            ServiceUnavailableError: If that cannot be found out now.
         """
         principal = self.quickly(request)
-        if principal is None:
-            return str(await self._pool.run(lambda: self._authenticator.thoroughly(request.headers)))
-        return principal
+        if principal is not None:
+            return principal
+        job = self._threads.start(lambda: self._authenticator.thoroughly(request.headers, request.subject))
+        with Deadline(_MOST_SECONDS, _unknown):
+            return str(await job.future)
 
     def quickly(self, request: Request) -> str | None:
         """The same, if that takes no time to find out; None if it does."""
@@ -46,6 +54,10 @@ class Guard:
                 "for this machine gets in: call it by 127.0.0.1 or localhost, or set up authentication."
             )
         return self._authenticator.quickly(headers, request.subject)
+
+
+def _unknown() -> Exception:
+    return ServiceUnavailableError("The keys of bearer tokens do not come in time: try again in a moment.")
 
 
 @functools.lru_cache(maxsize=64)

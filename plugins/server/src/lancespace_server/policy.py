@@ -37,6 +37,12 @@ ACTIONS = ("read", "write", "admin")
 """The classes of operations. A grant of one does not imply another."""
 
 _KEYS = {"principals", "actions", "on"}
+_ANY_DEPTH = "**"
+_ANYTHING = "\0"
+"""Stands for any name: none can be called that, so only wildcards match it."""
+
+_REMEMBERED = 16384
+"""Answers that are kept; identifiers have at most 1 KiB, so they take 20 MB if somebody means harm."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Grant:
     principals: re.Pattern[str]
     actions: frozenset[str]
     on: re.Pattern[str]
+    deep: re.Pattern[str]
+    """Only what goes on to any depth: a match has everything below it, too."""
 
 
 class Policy:
@@ -53,7 +61,7 @@ class Policy:
 
     def __init__(self, grants: Sequence[Grant]) -> None:
         self._grants = grants
-        self.allows = functools.lru_cache(maxsize=65536)(self._allows)
+        self.allows = functools.lru_cache(maxsize=_REMEMBERED)(self._allows)
 
     @classmethod
     def load(cls, path: str) -> Policy:
@@ -76,8 +84,13 @@ class Policy:
         """Whether there is anything that the principal may do this to."""
         return any(True for _ in self._of(principal, action))
 
+    def allows_below(self, principal: str, action: str, names: tuple[str, ...]) -> bool:
+        """Whether the principal may do this to everything inside of a namespace, however deep and whatever its name."""
+        child = _marked((*names, _ANYTHING))
+        return any(grant.deep.fullmatch(child) for grant in self._of(principal, action))
+
     def _allows(self, principal: str, action: str, names: tuple[str, ...]) -> bool:
-        marked = "".join(DELIMITER + name for name in names)
+        marked = _marked(names)
         return any(grant.on.fullmatch(marked) for grant in self._of(principal, action))
 
     def _of(self, principal: str, action: str) -> Iterable[Grant]:
@@ -92,8 +105,8 @@ def _grant(entry: Any, where: str) -> Grant:
     if unknown:
         raise InvalidInputError(f"{where}: there is no action {min(unknown)!r}; there is {', '.join(ACTIONS)}.")
     principals = "|".join(_glob(text, ".*") for text in lists["principals"])
-    on = "|".join(map(_pattern, lists["on"]))
-    return Grant(re.compile(principals), frozenset(lists["actions"]), re.compile(on))
+    deep = [text for text in lists["on"] if text.split(DELIMITER)[-1] == _ANY_DEPTH]
+    return Grant(re.compile(principals), frozenset(lists["actions"]), _any_of(lists["on"]), _any_of(deep))
 
 
 def _strings(value: Any, what: str) -> list[str]:
@@ -106,10 +119,20 @@ def _glob(text: str, star: str) -> str:
     return star.join(re.escape(part) for part in text.split("*"))
 
 
+def _marked(names: tuple[str, ...]) -> str:
+    return "".join(DELIMITER + name for name in names)
+
+
+def _any_of(texts: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(_pattern, texts)) or "(?!)")
+
+
 def _pattern(text: str) -> str:
     """A pattern of identifiers as a regular expression; a delimiter is before every name, so the root is nothing."""
     names = text.split(DELIMITER)
     if not all(names):
         raise InvalidInputError(f"The pattern {text!r} has an empty name; the whole catalog is '**'.")
     mark = re.escape(DELIMITER)
-    return "".join(rf"(?:{mark}[^{mark}]+)*" if name == "**" else mark + _glob(name, f"[^{mark}]*") for name in names)
+    return "".join(
+        rf"(?:{mark}[^{mark}]+)*" if name == _ANY_DEPTH else mark + _glob(name, f"[^{mark}]*") for name in names
+    )

@@ -22,6 +22,9 @@ _ANY = None
 _HERE = ""
 """The key of a node's own operations, by method; no segment of a route is empty."""
 
+_LONGEST_REMEMBERED = 1024
+"""Nobody has reason to send longer ones again and again, and they would take much memory."""
+
 
 class Routes:
     """All routes of the table. A fixed segment is preferred to a field: ``/v1/table/batch-commit`` names no table."""
@@ -51,7 +54,6 @@ class Routes:
         node.setdefault(_HERE, {})[operation.method] = operation
 
 
-@functools.lru_cache(maxsize=4096)
 def decode(segment: str) -> str:
     """A segment of the path as text. A plus sign is a space there, as pylance's client writes it; a plus is ``%2B``.
 
@@ -60,7 +62,14 @@ def decode(segment: str) -> str:
     """
     if "%" not in segment and "+" not in segment:
         return segment
+    return _remembered(segment) if len(segment) <= _LONGEST_REMEMBERED else _decoded(segment)
+
+
+def _decoded(segment: str) -> str:
     try:
         return unquote_to_bytes(segment.replace("+", " ")).decode()
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"The path segment {segment!r} is not percent-encoded UTF-8.") from error
+        raise InvalidInputError(f"The path segment {segment!r:.200} is not percent-encoded UTF-8.") from error
+
+
+_remembered = functools.lru_cache(maxsize=4096)(_decoded)

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING
 
 from lancespace_server.accesslog import AccessLog
 from lancespace_server.auth import Authenticator
+from lancespace_server.authorization import policy_of
 from lancespace_server.metrics import Metrics
 from lancespace_server.pace import Pace
-from lancespace_server.policy import Policy
 from lancespace_server.pool import Pool
+from lancespace_server.readiness import Readiness
 from lancespace_server.reports import Reports
+from lancespace_server.threads import Threads
 from lancespace_server.tracing import Tracing
 
 if TYPE_CHECKING:
     from lancespace import Namespace
+    from lancespace_server.policy import Policy
     from lancespace_server.settings import ServerSettings
+
+_AUTHENTICATION_THREADS = 4
 
 
 @dataclass(frozen=True)
@@ -26,13 +31,16 @@ class Services:
     namespace: Namespace
     settings: ServerSettings
     authenticator: Authenticator
+    authentication_threads: Threads
+    """Apart from those of the pool: whoever is not let in yet must not keep those from working who are."""
     pool: Pool
     pace: Pace
     metrics: Metrics
     reports: Reports
     tracing: Tracing
+    readiness: Readiness
     policy: Policy | None
-    """Also enforced around the namespace; here, bodies are refused by it before they are read."""
+    """That of the namespace, which enforces it; here, bodies are refused by it before they are read."""
 
     @classmethod
     def start(cls, namespace: Namespace, settings: ServerSettings) -> Services:
@@ -43,10 +51,12 @@ class Services:
             namespace,
             settings,
             Authenticator(settings),
+            Threads(_AUTHENTICATION_THREADS),
             pool,
             Pace(),
             metrics,
             Reports(metrics, AccessLog(is_on=settings.access_log)),
             Tracing(),
-            Policy.load(settings.policy) if settings.policy else None,
+            Readiness(namespace),
+            policy_of(namespace),
         )

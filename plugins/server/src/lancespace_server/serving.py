@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING
 from lance_namespace import InvalidInputError
 
 from lancespace import Namespace, allocator, connect
-from lancespace_server.settings import API_KEYS_VARIABLE, ServerSettings
+from lancespace_server.files import check_files
+from lancespace_server.settings import ServerSettings
 
 if TYPE_CHECKING:
     from lancespace_server.types import App
@@ -36,24 +36,22 @@ class AppFactory:
         """Connect, and make the application."""
         from lancespace_server.application import create_app
 
-        namespace = self.source if isinstance(self.source, Namespace) else open_namespace(*self.source, self.settings)
+        namespace = self.source if isinstance(self.source, Namespace) else connect(*self.source)
         return create_app(namespace, self.settings)
 
     def about(self) -> str:
         """What is served, without secrets."""
         if isinstance(self.source, Namespace):
             return self.source.namespace_id()
-        with open_namespace(*self.source, self.settings) as namespace:  # What is wrong with it is said here, and once.
+        with connect(*self.source) as namespace:  # What is wrong with it is said here, and once.
             return namespace.namespace_id()
 
 
 def open_namespace(backend: str, properties: Mapping[str, str], settings: ServerSettings) -> Namespace:
-    """The namespace to be served, with the policy as its outermost wrapper if there is one."""
-    given = dict(properties)
-    if settings.policy is not None:
-        given["wrappers"] = ",".join(filter(None, ("authz", given.get("wrappers"))))
-        given["authz.policy"] = settings.policy
-    return connect(backend, given)
+    """A namespace for :func:`create_app`, with the policy of the settings, if there is one."""
+    from lancespace_server.authorization import with_policy
+
+    return connect(backend, with_policy(properties, settings.policy))
 
 
 def serve(
@@ -72,30 +70,20 @@ def serve(
     Raises:
         InvalidInputError: If the settings would be unsafe or cannot work; the message says what to change.
     """
+    from lancespace_server.authorization import with_policy
+
     chosen = settings or ServerSettings()
-    chosen.check(has_env_keys=bool(os.environ.get(API_KEYS_VARIABLE)))
-    source = namespace if isinstance(namespace, Namespace) else (namespace, dict(properties or {}))
-    if isinstance(source, Namespace) and (chosen.workers > 1 or chosen.policy or properties):
+    chosen.check()
+    if isinstance(namespace, Namespace) and (chosen.workers > 1 or chosen.policy is not None or properties):
         raise InvalidInputError(
             "A connected namespace has its properties already, and cannot be given to several workers or get a policy: "
             "pass the name of its backend and the properties instead."
         )
     if namespace == _OF_ONE_PROCESS and chosen.workers > 1:
         raise InvalidInputError("The memory backend has its catalog in one process: serve it with workers=1.")
-    _check_files(chosen)
-    _run(AppFactory(source, chosen), chosen)
-
-
-def _check_files(settings: ServerSettings) -> None:
-    """Find what is wrong with keys and certificates before there are workers."""
-    from lancespace_server.auth import Authenticator
-
-    Authenticator(settings)
-    if settings.tls_certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(settings.tls_certificate, settings.tls_key)
-        if settings.tls_client_ca is not None:
-            context.load_verify_locations(settings.tls_client_ca)
+    check_files(chosen)
+    given = with_policy(properties or {}, chosen.policy)
+    _run(AppFactory(namespace if isinstance(namespace, Namespace) else (namespace, given), chosen), chosen)
 
 
 def _run(factory: AppFactory, settings: ServerSettings) -> None:

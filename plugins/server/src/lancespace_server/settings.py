@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import math
+import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from lance_namespace import InvalidInputError
+
+from lancespace_server.algorithms import KNOWN_ALGORITHMS
 
 API_KEYS_VARIABLE = "LANCESPACE_SERVER_API_KEYS"
 """Environment variable with API keys, ``alice:KEY,bob:KEY``, for where a file is unwieldy."""
@@ -15,8 +20,16 @@ API_KEYS_VARIABLE = "LANCESPACE_SERVER_API_KEYS"
 MIB = 1 << 20
 
 
-def _setting(default: Any, doc: str) -> Any:
-    return dataclasses.field(default=default, metadata={"doc": doc})
+_ORIGIN = re.compile(r"https?://[^/\s*]+")
+
+
+def _setting(default: Any, doc: str, least: int | None = None, most: float = math.inf) -> Any:
+    """A setting; ``least`` and ``most`` are for numbers."""
+    return dataclasses.field(default=default, metadata={"doc": doc, "least": least, "most": most})
+
+
+def _seconds(default: float, doc: str) -> Any:
+    return dataclasses.field(default=default, metadata={"doc": doc, "is_time": True})
 
 
 @dataclass(frozen=True)
@@ -24,8 +37,8 @@ class ServerSettings:
     """All settings with safe defaults: loopback only, nobody from outside gets in without a credential."""
 
     host: str = _setting("127.0.0.1", "Address to listen on")
-    port: int = _setting(2333, "Port to listen on; 0 takes a free one")
-    workers: int = _setting(1, "Processes that serve, all of them the same catalog")
+    port: int = _setting(2333, "Port to listen on; 0 takes a free one", least=0, most=65535)
+    workers: int = _setting(1, "Processes that serve, all of them the same catalog", least=1)
 
     api_keys: str | None = _setting(
         None,
@@ -44,34 +57,54 @@ class ServerSettings:
     cors_origins: tuple[str, ...] = _setting((), "Origins of web pages that may call the server")
     access_log: bool = _setting(True, "Write a JSON line per request to standard output")
 
-    max_json_bytes: int = _setting(16 * MIB, "Largest JSON body")
-    max_data_bytes: int | None = _setting(None, "Largest Arrow body; unlimited if not given")
-    max_batch_bytes: int = _setting(1024 * MIB, "Largest record batch of an Arrow body, which is held in memory")
-    buffer_bytes: int = _setting(8 * MIB, "How much of a body may wait in memory, each way")
+    max_json_bytes: int = _setting(16 * MIB, "Largest JSON body", least=1)
+    max_data_bytes: int | None = _setting(None, "Largest Arrow body; unlimited if not given", least=1)
+    max_batch_bytes: int = _setting(
+        1024 * MIB, "Largest record batch of an Arrow body, which is held in memory", least=1
+    )
+    buffer_bytes: int = _setting(8 * MIB, "How much of a body may wait in memory, each way", least=1)
     spool_directory: str | None = _setting(None, "Where bodies of create_table wait until they are whole")
-    concurrency: int = _setting(32, "Operations that run at once, per worker")
-    max_waiting: int = _setting(256, "Operations that may wait for their turn, per worker; more are answered with 503")
-    max_per_principal: int | None = _setting(None, "Operations of one caller at once, per worker; more get a 429")
-    max_connections: int = _setting(2048, "Open connections, per worker")
-    request_timeout: float = _setting(600.0, "Seconds that an operation may take")
-    idle_timeout: float = _setting(30.0, "Seconds that a caller may let pass without sending or taking anything")
-    header_timeout: float = _setting(10.0, "Seconds that a caller may take to send the head of a request")
-    shutdown_timeout: float = _setting(60.0, "Seconds that running operations have to finish when the server stops")
+    concurrency: int = _setting(32, "Operations that run at once, per worker", least=1)
+    max_waiting: int = _setting(
+        256, "Operations that may wait for their turn, per worker; more are answered with 503", least=0
+    )
+    max_per_principal: int | None = _setting(
+        None, "Operations of one caller at once, per worker; more get a 429", least=1
+    )
+    max_connections: int = _setting(2048, "Open connections, per worker", least=1)
+    request_timeout: float = _seconds(600.0, "Seconds that an operation may take")
+    idle_timeout: float = _seconds(30.0, "Seconds that a caller may let pass without sending or taking anything")
+    header_timeout: float = _seconds(10.0, "Seconds that a caller may take to send the head of a request")
+    shutdown_timeout: float = _seconds(60.0, "Seconds that running operations have to finish when the server stops")
 
-    def check(self, *, has_env_keys: bool) -> None:
+    def check(self) -> None:
         """Refuse what would be unsafe or cannot work, before anything listens.
 
         Raises:
             InvalidInputError: Saying which settings mend it.
         """
+        for setting in dataclasses.fields(self):
+            _check_value(setting, getattr(self, setting.name))
         self._check_tls()
         self._check_jwt()
-        if self.policy and self.no_authentication:
-            raise InvalidInputError("A policy needs to know who is calling: drop no_authentication.")
-        authenticates = bool(self.api_keys or has_env_keys or self.jwt_jwks or self.tls_client_ca)
+        self._check_authentication()
+        for origin in self.cors_origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise InvalidInputError(
+                    f"cors_origins names web pages by origin, such as https://app.example: {origin!r} is none."
+                )
+
+    def takes_api_keys(self) -> bool:
+        """Whether a file or the environment has keys."""
+        return self.api_keys is not None or API_KEYS_VARIABLE in os.environ
+
+    def _check_authentication(self) -> None:
+        authenticates = self.takes_api_keys() or self.jwt_jwks is not None or self.tls_client_ca is not None
+        if self.policy is not None and not authenticates:
+            raise InvalidInputError("A policy needs to know who is calling: give api_keys, jwt_jwks or tls_client_ca.")
         if authenticates and self.no_authentication:
             raise InvalidInputError("no_authentication contradicts the given credentials: keep one.")
-        if not authenticates and not self.no_authentication and (self.policy or not is_loopback(self.host)):
+        if not authenticates and not self.no_authentication and not is_loopback(self.host):
             raise InvalidInputError(
                 f"Refusing to listen on {self.host!r} without authentication. Give api_keys, jwt_jwks or "
                 "tls_client_ca; or listen on 127.0.0.1; or, if everybody may do everything, set no_authentication."
@@ -92,9 +125,25 @@ class ServerSettings:
             raise InvalidInputError(
                 "jwt_jwks must be a file or an https URL: keys that come in the clear prove nothing."
             )
-        symmetric = [name for name in self.jwt_algorithms if name.startswith("HS") or name.lower() == "none"]
-        if symmetric or not self.jwt_algorithms:
-            raise InvalidInputError("jwt_algorithms must name public-key algorithms only, such as RS256 or ES256.")
+        unknown = set(self.jwt_algorithms) - KNOWN_ALGORITHMS
+        if unknown or not self.jwt_algorithms:
+            raise InvalidInputError(
+                f"jwt_algorithms must name public-key algorithms only, of {', '.join(sorted(KNOWN_ALGORITHMS))}; "
+                f"not {', '.join(sorted(unknown)) or 'none at all'}."
+            )
+
+
+def _check_value(setting: dataclasses.Field[Any], value: Any) -> None:
+    """Refuse a value that nothing could work with."""
+    name, least = setting.name, setting.metadata.get("least")
+    if value == "" and setting.default is None:
+        raise InvalidInputError(f"{name} is empty: give a value, or leave it out.")
+    if setting.metadata.get("is_time") and not 0 < value < math.inf:
+        raise InvalidInputError(f"{name} must be a number of seconds above 0, not {value:g}.")
+    if least is not None and value is not None and not least <= value <= setting.metadata["most"]:
+        most = setting.metadata["most"]
+        allowed = f"at least {least}" if most == math.inf else f"from {least} to {most}"
+        raise InvalidInputError(f"{name} must be {allowed}, not {value}.")
 
 
 def is_loopback(host: str) -> bool:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_CREDENTIALS = {f"{prefix}.{name}" for prefix in ("header", "headers") for name in ("x-api-key", "authorization")}
+"""Entries of ``context`` that a client sends on as credentials."""
+
 _UNSAFE_FIELDS = ("storage_options",)
 """Fields that would make the server talk to another store than its own, with its own credentials."""
 
@@ -161,8 +164,10 @@ def _refuse_unsafe(operation: Operation, fields: Fields) -> None:
 def _add_headers(fields: Fields, headers: Headers) -> None:
     """Credentials come from the headers only: what a body claims, nobody has checked."""
     fields.pop("identity", None)
+    given = fields.get("context")
+    if isinstance(given, dict):
+        given = fields["context"] = {key: value for key, value in given.items() if key.lower() not in _CREDENTIALS}
     if headers.api_key or headers.authorization:
         fields["identity"] = headers.identity() or None
     if headers.others and (context := headers.context()):
-        given = fields.get("context")
         fields["context"] = {**given, **context} if isinstance(given, dict) else context

@@ -3,39 +3,54 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 
 from lance_namespace import InvalidInputError
 
+from lancespace_server.settings import API_KEYS_VARIABLE
+
 _LINE = re.compile(r"(?P<name>[^\s:]+):(?P<digest>[0-9a-fA-F]{64})")
+
+Principals = dict[bytes, str]
 
 
 class ApiKeys:
     """Known keys by hash. Keys are random and long, so a fast hash is enough, and its look-up tells nothing by time."""
 
-    def __init__(self, principals: dict[bytes, str]) -> None:
+    def __init__(self, principals: Principals) -> None:
         self._principals = principals
 
     @classmethod
-    def load(cls, path: str | None, variable: str) -> ApiKeys:
-        """The keys of a file with ``name:digest`` lines, and of a variable with ``name:key`` pairs."""
-        principals = dict(_from_variable(variable))
+    def load(cls, path: str | None) -> ApiKeys | None:
+        """The keys of a file with ``name:digest`` lines and of a variable with ``name:key`` pairs; None without both.
+
+        Raises:
+            InvalidInputError: If one of them has no key, since that is a mistake and not a server for everybody.
+        """
+        text = os.environ.get(API_KEYS_VARIABLE)
+        principals: Principals = {}
+        if text is not None:
+            principals |= _some(_from_variable(text), f"The variable {API_KEYS_VARIABLE}", "unset it")
         if path is not None:
-            principals |= _from_file(Path(path))
-        return cls(principals)
+            principals |= _some(_from_file(Path(path)), f"The file {path}", "leave out api_keys")
+        return None if text is None and path is None else cls(principals)
 
     def principal(self, key: bytes) -> str | None:
         """Whose key it is."""
         return self._principals.get(hashlib.sha256(key).digest())
 
-    def __len__(self) -> int:
-        return len(self._principals)
+
+def _some(principals: Principals, source: str, otherwise: str) -> Principals:
+    if not principals:
+        raise InvalidInputError(f"{source} has no API key, so nobody could be let in: add one, or {otherwise}.")
+    return principals
 
 
-def _from_file(path: Path) -> dict[bytes, str]:
+def _from_file(path: Path) -> Principals:
     principals = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(_text(path).splitlines(), start=1):
         text = line.partition("#")[0].strip()
         if not text:
             continue
@@ -49,11 +64,18 @@ def _from_file(path: Path) -> dict[bytes, str]:
     return principals
 
 
-def _from_variable(text: str) -> list[tuple[bytes, str]]:
-    pairs = []
-    for number, item in enumerate(filter(None, text.split(",")), start=1):
-        name, _, key = item.strip().partition(":")
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"The API keys cannot be read from {path}: {error}") from error
+
+
+def _from_variable(text: str) -> Principals:
+    principals = {}
+    for number, item in enumerate(filter(None, map(str.strip, text.split(","))), start=1):
+        name, _, key = item.partition(":")
         if not (name and key):
             raise InvalidInputError(f"API key no. {number} of the environment must be written as name:key.")
-        pairs.append((hashlib.sha256(key.encode()).digest(), name))
-    return pairs
+        principals[hashlib.sha256(key.encode()).digest()] = name
+    return principals

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from lance_namespace import UnauthenticatedError
@@ -10,7 +9,6 @@ from lance_namespace import UnauthenticatedError
 from lancespace_server.auth.apikeys import ApiKeys
 from lancespace_server.auth.tokens import Tokens
 from lancespace_server.principals import ANONYMOUS
-from lancespace_server.settings import API_KEYS_VARIABLE
 
 if TYPE_CHECKING:
     from lancespace_server.headers import Headers
@@ -18,13 +16,16 @@ if TYPE_CHECKING:
 
 
 class Authenticator:
-    """Knows which methods are on. A credential that is given must be good, whichever others are given beside it."""
+    """Knows which methods are on. A credential that is given must be good, whichever others are given beside it.
+
+    What was given to us to let somebody in is taken out of the headers then: it is for nobody behind us.
+    """
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._keys = ApiKeys.load(settings.api_keys, os.environ.get(API_KEYS_VARIABLE, ""))
-        self._tokens = Tokens(settings) if settings.jwt_jwks else None
+        self._keys = ApiKeys.load(settings.api_keys)
+        self._tokens = None if settings.jwt_jwks is None else Tokens(settings, settings.jwt_jwks)
         self._certificates = settings.tls_client_ca is not None
-        self.is_on = bool(self._keys or self._tokens or self._certificates)
+        self.is_on = self._keys is not None or self._tokens is not None or self._certificates
 
     def quickly(self, headers: Headers, subject: str) -> str | None:
         """The principal if that takes no time to find out; None if :meth:`thoroughly` must be asked.
@@ -36,26 +37,40 @@ class Authenticator:
         """
         if not self.is_on:
             return ANONYMOUS
-        if self._keys and headers.api_key:
-            return self._by_key(headers.api_key)
-        if self._tokens and (token := headers.bearer()):
-            known = self._tokens.remembered(token)
-            return None if known is None else f"jwt:{known}"
+        by_token = None
+        if self._tokens is not None and (token := headers.bearer()):
+            by_token = self._tokens.quickly(token)
+            if by_token is None:
+                return None
+        return self._principal(headers, by_token, subject)
+
+    def thoroughly(self, headers: Headers, subject: str) -> str:
+        """The same; keys of tokens may have to be fetched, so this is not for the event loop."""
+        token = headers.bearer()
+        by_token = self._tokens.subject(token) if self._tokens is not None and token else None
+        return self._principal(headers, by_token, subject)
+
+    def _principal(self, headers: Headers, by_token: str | None, subject: str) -> str:
+        """Who acts, of all that were named by good credentials."""
+        by_key = self._by_key(headers)
+        if self._tokens is not None:
+            headers.authorization = b""
+        if by_key is not None:
+            return f"key:{by_key}"
+        if by_token is not None:
+            return f"jwt:{by_token}"
         if self._certificates and subject:
             return f"cert:{subject}"
         raise UnauthenticatedError(f"Who are you? Send {self._expected()}.")
 
-    def thoroughly(self, headers: Headers) -> str:
-        """The principal of a bearer token; keys may have to be fetched, so this is not for the event loop."""
-        if self._tokens is None:
-            raise UnauthenticatedError(f"Bearer tokens are not accepted: send {self._expected()}.")
-        return f"jwt:{self._tokens.subject(headers.bearer())}"
-
-    def _by_key(self, key: bytes) -> str:
-        name = self._keys.principal(key)
+    def _by_key(self, headers: Headers) -> str | None:
+        if self._keys is None or not headers.api_key:
+            return None
+        name = self._keys.principal(headers.api_key)
         if name is None:
             raise UnauthenticatedError("The API key of the header x-api-key is not known to this server.")
-        return f"key:{name}"
+        headers.api_key = b""
+        return name
 
     def _expected(self) -> str:
         ways = [

@@ -6,67 +6,121 @@ import json
 import threading
 import time
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jwt
 from lance_namespace import ServiceUnavailableError
 
-_REFRESH_SECONDS = 60.0
+from lancespace_server.algorithms import fitting
+
+_LOOK_AGAIN_SECONDS = 60.0
 """An unknown key id makes us look again, but not more often than this: anybody can send unknown ids."""
 
+_FRESH_SECONDS = 240.0
+"""An older set is read again before it is used: keys are also taken out."""
+
+_LAST_SECONDS = 900.0
+"""For so long the set counts while its source does not answer."""
+
 _PAUSE_SECONDS = 5.0
-"""The same after a failure: who waits for a source that does not answer keeps others waiting."""
+"""After a failure the source is left alone for so long: who waits for it keeps others waiting."""
 
 _FETCH_SECONDS = 10.0
 _LARGEST = 1 << 20
 
 
+@dataclass(frozen=True)
+class Key:
+    """A public key, and the algorithms that it may be used with."""
+
+    public: Any
+    algorithms: tuple[str, ...]
+
+
 class Jwks:
-    """A key set by key id; it is read again when a token names a key that is not in it, as after a rotation."""
+    """A key set by key id, which follows its source: keys that are new there are found, and gone ones forgotten."""
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._lock = threading.Lock()
-        self._keys: dict[str | None, jwt.PyJWK] = {}
-        self._read_at = float("-inf")
+        self._reading = threading.Lock()
+        self._keys: dict[str | None, Key] = {}
+        self._read_at = self._tried_at = float("-inf")
         self._failure: ServiceUnavailableError | None = None
 
-    def cached(self, key_id: str | None) -> jwt.PyJWK | None:
-        """The key, if it is at hand."""
-        return self._keys.get(key_id)
+    @property
+    def is_remote(self) -> bool:
+        """Whether reading it takes a network."""
+        return self._source.startswith("https://")
 
-    def find(self, key_id: str | None) -> jwt.PyJWK | None:
+    def at_hand(self, key_id: str | None) -> Key | None:
+        """The key, if it is known and nothing speaks for looking at the source first."""
+        key = self._known(key_id)
+        return None if self._is_due(key) and not self._reading.locked() else key
+
+    def find(self, key_id: str | None) -> Key | None:
         """The key, looked for at its source if need be; this may take a network round trip.
 
         Raises:
             ServiceUnavailableError: If the source cannot be read, or could not a moment ago.
         """
-        with self._lock:
-            pause = _REFRESH_SECONDS if self._failure is None else _PAUSE_SECONDS
-            if key_id not in self._keys and time.monotonic() - self._read_at > pause:
+        key = self.at_hand(key_id)
+        if key is not None:
+            return key
+        with self._reading:
+            if self._is_due(self._known(key_id)):
                 self._refresh()
-            if key_id not in self._keys and self._failure is not None:
+            key = self._known(key_id)
+            if key is None and self._failure is not None:
                 raise self._failure
-        return self._keys.get(key_id)
+        return key
+
+    def _known(self, key_id: str | None) -> Key | None:
+        keys = self._keys
+        if time.monotonic() - self._read_at > _LAST_SECONDS:
+            return None
+        if key_id is None and len(keys) == 1:
+            return next(iter(keys.values()))
+        return keys.get(key_id)
+
+    def _is_due(self, key: Key | None) -> bool:
+        """Whether the source is to be asked before the key is used, or said to be unknown."""
+        now = time.monotonic()
+        if self._failure is not None:
+            return now - self._tried_at > _PAUSE_SECONDS
+        return now - self._read_at > (_FRESH_SECONDS if key else _LOOK_AGAIN_SECONDS)
 
     def _refresh(self) -> None:
         try:
             self._keys, self._failure = self._read(), None
+            self._read_at = time.monotonic()
         except ServiceUnavailableError as error:
             self._failure = error
-        self._read_at = time.monotonic()
+        self._tried_at = time.monotonic()
 
-    def _read(self) -> dict[str | None, jwt.PyJWK]:
+    def _read(self) -> dict[str | None, Key]:
         try:
-            document = json.loads(self._fetch())
-            keys = jwt.PyJWKSet.from_dict(document).keys
-        except (OSError, ValueError, AttributeError, jwt.PyJWTError) as error:
+            listed = json.loads(self._fetch())["keys"]
+            keys = {entry.get("kid"): key for entry in listed for key in _usable(entry)}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise ServiceUnavailableError(f"The keys of bearer tokens cannot be read from {self._source}.") from error
-        return {key.key_id: key for key in keys}
+        if not keys:
+            raise ServiceUnavailableError(f"{self._source} has no public key that bearer tokens could be signed with.")
+        return keys
 
-    def _fetch(self) -> Any:
-        if not self._source.startswith("https://"):
+    def _fetch(self) -> bytes:
+        if not self.is_remote:
             return Path(self._source).read_bytes()
         with urllib.request.urlopen(self._source, timeout=_FETCH_SECONDS) as answer:  # noqa: S310 - https, see above
-            return answer.read(_LARGEST)
+            read: bytes = answer.read(_LARGEST)
+            return read
+
+
+def _usable(entry: Any) -> list[Key]:
+    """The key of an entry, or nothing: a set may also have keys for other purposes, and of types to come."""
+    algorithms = fitting(entry) if isinstance(entry, dict) else ()
+    try:
+        return [Key(jwt.PyJWK(entry, algorithms[0]).key, algorithms)] if algorithms else []
+    except jwt.PyJWTError:
+        return []

@@ -1,0 +1,184 @@
+"""Requests that need more than their name says, and answers that say less than the backend's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from lance_namespace import (
+    BatchCommitTablesRequest,
+    BatchCommitTablesResponse,
+    DescribeTableRequest,
+    DescribeTableResponse,
+    InvalidInputError,
+    PermissionDeniedError,
+    TransactionNotFoundError,
+)
+
+from lancespace.functions import virtual_column
+from lancespace.operations import OPERATIONS, Subject
+from lancespace.testing import examples
+from lancespace.testing.waiting import until
+from lancespace_server.authorization import AuthorizationWrapper, authorize, with_policy
+from lancespace_server.needs import action_of
+from lancespace_server.policy import Policy
+from plugins.server.tests.acting import Around, acting, policy, under
+
+CANCEL = [{"set_status_action": {"status": "Canceled"}}]
+VIEWS = [row for row in OPERATIONS.values() if row.subject is Subject.VIEW]
+
+
+class TestTransactions:
+    def test_the_commits_of_a_table_are_for_its_readers(self, tmp_path: Path):
+        namespace = under(policy(tmp_path, bob=("read write", "bob$**")))
+        with acting("root"):
+            for name in ("crm", "bob"):
+                namespace.create_namespace(name)
+                namespace.create_table([name, "t"], [{"id": 1}])
+        with acting("bob"):
+            assert namespace.describe_transaction(id=["bob", "t", "1"]).status == "SUCCEEDED"
+            refusals = []
+            for transaction in (["crm", "t", "1"], ["crm", "t", "7"], ["crm", "none", "1"]):
+                with pytest.raises(PermissionDeniedError) as refused:
+                    namespace.describe_transaction(id=transaction)
+                refusals.append(str(refused.value).replace("none", "t"))
+            with pytest.raises(PermissionDeniedError, match=r"no grant to write 'crm\$t'"):
+                namespace.alter_transaction(id=["crm", "t", "1"], actions=CANCEL)
+            with pytest.raises(TransactionNotFoundError):
+                namespace.describe_transaction(id=["1"])
+
+        assert set(refusals) == {"'bob' has no grant to read 'crm$t', which describe_transaction needs."}
+
+    def test_a_job_is_for_whoever_knows_its_id_and_has_some_grant(self, tmp_path: Path):
+        namespace = under(policy(tmp_path, bob=("read", "bob")), **{"udf.enabled": "true"})
+        with acting("root"):
+            namespace.create_table("t", [{"id": 1}])
+            column = virtual_column(lambda batch: batch.column("id"), inputs=["id"], outputs={"v": pa.int64()})
+            namespace.alter_table_add_columns("t", new_columns=[column])
+            job = namespace.alter_table_backfill_columns("t", column="v").job_id
+            until(lambda: namespace.describe_transaction(id=[job]).status, lambda status: status == "SUCCEEDED")
+        with acting("bob"):
+            assert namespace.describe_transaction(id=[job]).status == "SUCCEEDED"
+            with pytest.raises(PermissionDeniedError, match="no grant to write"):
+                namespace.alter_transaction(id=[job], actions=CANCEL)
+        with acting("stranger"), pytest.raises(PermissionDeniedError, match="no grant to read"):
+            namespace.describe_transaction(id=[job])
+
+
+@pytest.mark.parametrize("operation", VIEWS, ids=lambda row: row.name)
+def test_a_view_needs_the_whole_catalog_to_read(tmp_path: Path, operation: Any):
+    fields = examples.fields(operation.name)
+    place = "$".join(fields["id"])
+    namespace = under(
+        policy(tmp_path, writer=("write", place), reader=("read", "**"), partly=("read write", f"{place} a$**"))
+    )
+
+    for principal, missing in {"writer": "read '**'", "reader": f"write '{place}'", "partly": "read '**'"}.items():
+        with acting(principal), pytest.raises(PermissionDeniedError) as refused:
+            namespace.call(operation, fields)
+        assert missing in str(refused.value)
+
+
+class TestCascade:
+    @pytest.mark.parametrize("on", ["sales sales$* sales$*$*", "sales sales$* sales$a$**", "sales **$t", "sales a$**"])
+    def test_grants_that_end_somewhere_do_not_suffice(self, tmp_path: Path, on: str):
+        namespace = under(policy(tmp_path, admin=("read write admin", on)))
+        with acting("root"):
+            for name in ("sales", "sales.a", "sales.a.b"):
+                namespace.create_namespace(name)
+            namespace.create_table("sales.a.b.t", [{"id": 1}])
+        with acting("admin"), pytest.raises(PermissionDeniedError, match=r"no grant to admin 'sales\$\*\*'"):
+            namespace.drop_namespace("sales", behavior="Cascade")
+        with acting("root"):
+            assert list(namespace.tables("sales.a.b")) == ["t"]
+
+    @pytest.mark.parametrize("on", ["sales$**", "sales sales$*$**", "s* s*$**", "**"])
+    def test_grants_of_any_depth_do(self, tmp_path: Path, on: str):
+        namespace = under(policy(tmp_path, admin=("admin", on)))
+        with acting("root"):
+            for name in ("sales", "sales.a"):
+                namespace.create_namespace(name)
+            namespace.create_table("sales.a.t", [{"id": 1}])
+        with acting("admin"):
+            namespace.drop_namespace("sales", behavior="Cascade")
+        with acting("root"):
+            assert list(namespace.namespaces()) == []
+
+
+class TestCredentials:
+    def told(self, tmp_path: Path, operation: str, request: Any, answer: Any, **given: str) -> Any:
+        grants = {"r": ("read", "t"), "w": ("write", "t"), "rw": ("read write", "t"), "rwa": ("read write admin", "t")}
+        path = policy(tmp_path, **grants)
+        wrapper = AuthorizationWrapper(Around({"authz.policy": path, **given}))  # type: ignore[arg-type]
+
+        def get(principal: str) -> Any:
+            with acting(principal):
+                steps = wrapper.around(OPERATIONS[operation], request)
+                next(steps)
+                with pytest.raises(StopIteration) as stopped:
+                    steps.send(answer())
+            return stopped.value.value
+
+        return get
+
+    @pytest.mark.parametrize(
+        ("given", "enough"),
+        [
+            ({"credential_vendor.permission": "read"}, {"r", "rw", "rwa"}),
+            ({"credential_vendor.permission": "write"}, {"rw", "rwa"}),
+            ({"credential_vendor.permission": "admin"}, {"rwa"}),
+            ({}, {"rwa"}),
+        ],
+    )
+    def test_they_do_not_allow_more_than_the_policy(self, tmp_path: Path, given: dict[str, str], enough: set[str]):
+        told = self.told(
+            tmp_path,
+            "describe_table",
+            DescribeTableRequest(id=["t"]),
+            lambda: DescribeTableResponse(location="l", storage_options={"key": "temporary"}),
+            **given,
+        )
+
+        assert {who for who in ("r", "rw", "rwa") if told(who).storage_options} == enough
+
+    def test_those_in_a_batch_neither(self, tmp_path: Path):
+        told = self.told(
+            tmp_path,
+            "batch_commit_tables",
+            BatchCommitTablesRequest.model_validate({"operations": [{"declare_table": {"id": ["t"]}}]}),
+            lambda: BatchCommitTablesResponse.model_validate(
+                {"results": [{"declare_table": {"location": "l", "storage_options": {"key": "temporary"}}}]}
+            ),
+            **{"credential_vendor.permission": "write"},
+        )
+
+        assert {who for who in ("w", "rw") if told(who).results[0].declare_table.storage_options} == {"rw"}
+
+
+def test_names_are_checked_before_anything_is_granted_on_them(tmp_path: Path):
+    grants = Policy.load(policy(tmp_path, bob=("read", "a$b")))
+    request = DescribeTableRequest(id=["a$b"])
+
+    with pytest.raises(InvalidInputError, match="contains the delimiter"):
+        authorize(grants, "bob", OPERATIONS["describe_table"], request)
+    with pytest.raises(InvalidInputError, match="longer than"):
+        authorize(grants, "bob", OPERATIONS["describe_table"], DescribeTableRequest(id=["y" * 58_000]))
+    assert grants.allows.cache_info().currsize == 0
+
+
+def test_two_policies_are_refused():
+    own = {"wrappers": "audit, authz", "authz.policy": "a.toml"}
+
+    with pytest.raises(InvalidInputError, match=r"two policies, 'b\.toml' and authz\.policy='a\.toml'"):
+        with_policy(own, "b.toml")
+    assert with_policy(own, "a.toml")["wrappers"] == own["wrappers"]
+    assert with_policy({"wrappers": "audit"}, "b.toml")["wrappers"] == "authz,audit"
+
+
+def test_every_transaction_and_view_has_a_class():
+    transactions = {row.name: action_of(row) for row in OPERATIONS.values() if row.subject is Subject.TRANSACTION}
+
+    assert transactions == {"describe_transaction": "read", "alter_transaction": "write"}
+    assert {action_of(row) for row in VIEWS} == {"write"}
