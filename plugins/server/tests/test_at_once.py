@@ -11,12 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from lance_namespace import InvalidInputError
 
 from lancespace import connect
 from lancespace_server import ServerSettings, create_app, pace
 from lancespace_server.principals import PRINCIPAL
 from lancespace_server.request import Answer, Request
 from lancespace_server.serving import open_namespace
+from lancespace_server.settings import API_KEYS_VARIABLE
 
 JSON = (b"content-type", b"application/json")
 HOST = (b"host", b"localhost")
@@ -156,19 +158,37 @@ def test_a_large_body_has_to_wait(app: Any):
     )
 
 
-def test_the_policy_holds(root: Path, tmp_path: Path):
+def test_the_policy_holds(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     policy = tmp_path / "policy.toml"
-    policy.write_text('[[grant]]\nprincipals = ["anonymous"]\nactions = ["read"]\non = ["ns$t"]\n', encoding="utf-8")
+    policy.write_text('[[grant]]\nprincipals = ["key:ada"]\nactions = ["read"]\non = ["ns$t"]\n', encoding="utf-8")
+    monkeypatch.setenv(API_KEYS_VARIABLE, "ada:secret")
+    key = (b"x-api-key", b"secret")
     settings = ServerSettings(policy=str(policy))
     with open_namespace("dir", {"root": str(root)}, settings) as namespace:
         app = create_app(namespace, settings)
-        trusted(app, "there")
+        over_asgi(app, "POST", "/v1/table/ns%24t/exists", b"", [JSON, key], b"{}")
 
-        allowed = at_once(app, *CASES["there"])
-        refused = at_once(app, "POST", "/v1/table/ns%24u/exists", b"", [JSON], b"{}")
+        allowed = at_once(app, "POST", "/v1/table/ns%24t/exists", b"", [JSON, key], b"{}")
+        refused = at_once(app, "POST", "/v1/table/ns%24u/exists", b"", [JSON, key], b"{}")
+        unknown = at_once(app, *CASES["there"])
 
-    assert (allowed[0], refused[0]) == (200, 403)
+    assert (allowed[0], refused[0], unknown[0]) == (200, 403, 401)
     assert b"has no grant to read" in refused[2]
+
+
+def test_a_policy_that_the_namespace_does_not_enforce_is_refused(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(API_KEYS_VARIABLE, "ada:secret")
+    (tmp_path / "policy.toml").write_text("")
+    settings = ServerSettings(policy=str(tmp_path / "policy.toml"))
+    with connect("dir", {"root": str(root)}) as namespace, pytest.raises(InvalidInputError, match="open_namespace"):
+        create_app(namespace, settings)
+
+
+def test_settings_that_are_not_safe_are_refused(root: Path):
+    with connect("dir", {"root": str(root)}) as namespace, pytest.raises(InvalidInputError, match="Refusing to listen"):
+        create_app(namespace, ServerSettings(host="0.0.0.0"))
 
 
 def test_a_caller_with_too_much_under_way_is_told_to_wait(root: Path):

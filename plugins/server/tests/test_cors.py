@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import httpx
 
 from lancespace import connect
+from lancespace.testing.samples import sample, stream
 from lancespace_server import ServerSettings, create_app
+from plugins.server.tests.hosting import client, served
 
 PAGE = "https://pages.example"
 
@@ -36,3 +39,21 @@ def test_other_origins_are_not():
     assert asked.status_code == 400
     assert answer.status_code == 403
     assert "access-control-allow-origin" not in answer.headers
+
+
+def test_pages_can_read_every_answer_of_a_real_server(tmp_path: Path):
+    """Our HTTP protocol has ways around ASGI, which must not be ways around CORS."""
+    origins = ["--cors-origins", PAGE]
+    with served(tmp_path, "memory", *origins) as server, client(server, headers={"origin": PAGE}) as web:
+        arrow = {"content-type": "application/vnd.apache.arrow.stream"}
+        answers = [
+            web.post("/v1/namespace/n/create", json={}),
+            web.post("/v1/table/n$t/create", content=stream(sample()), headers=arrow),
+            web.get("/v1/namespace/n/table/list"),
+            web.post("/v1/table/n$t/query", json={"k": 1, "vector": {}}),
+            web.get("/readyz"),
+            web.get("/v1/nothing"),
+        ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 200, 200, 404]
+    assert {answer.headers.get("access-control-allow-origin") for answer in answers} == {PAGE}

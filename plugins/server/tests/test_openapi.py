@@ -8,7 +8,7 @@ import pytest
 
 from lancespace.operations import OPERATIONS, Operation, Payload
 from lancespace_server.openapi import document
-from lancespace_server.settings import ServerSettings
+from lancespace_server.settings import API_KEYS_VARIABLE, ServerSettings
 
 DOCUMENT = json.loads(document(ServerSettings()))
 
@@ -55,3 +55,9 @@ def test_ways_to_authenticate_are_those_that_are_on():
         "ClientCertificate",
     }
     assert DOCUMENT["security"] == []
+
+
+def test_keys_of_the_environment_are_a_way_to_authenticate(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(API_KEYS_VARIABLE, "alice:1")
+
+    assert list(json.loads(document(ServerSettings()))["components"]["securitySchemes"]) == ["ApiKeyAuth"]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _MOST_BYTES = 4096
 """What a pipe takes in one piece, so that the lines of several workers do not mix."""
 
+_MOST_OF_A_PATH = 200
+
 
 class AccessLog:
     """Writes the lines to standard output, with as few calls as possible."""
@@ -41,6 +43,7 @@ def _line(request: Request, seconds: float) -> bytes:
         "remote": request.remote,
         "method": request.method,
         "operation": request.operation.name if request.operation else "none",
+        "path": None if request.operation else request.path[:_MOST_OF_A_PATH],
         "id": request.identifier,
         "status": request.status,
         "error": request.error,

@@ -133,9 +133,9 @@ def _errors(operation: Operation) -> Schema:
 
 
 def _security(settings: ServerSettings) -> Schema:
-    schemes: dict[str, tuple[object, Schema]] = {
-        "BearerAuth": (settings.jwt_jwks, {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}),
-        "ClientCertificate": (settings.tls_client_ca, {"type": "mutualTLS"}),
-        "ApiKeyAuth": (settings.api_keys, {"type": "apiKey", "in": "header", "name": "x-api-key"}),
+    schemes: dict[str, tuple[bool, Schema]] = {
+        "BearerAuth": (settings.jwt_jwks is not None, {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}),
+        "ClientCertificate": (settings.tls_client_ca is not None, {"type": "mutualTLS"}),
+        "ApiKeyAuth": (settings.takes_api_keys(), {"type": "apiKey", "in": "header", "name": "x-api-key"}),
     }
     return {name: scheme for name, (is_on, scheme) in schemes.items() if is_on}
