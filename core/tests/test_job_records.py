@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lancespace.connection import Connection
-from lancespace.engines import Job, JobState, JobStatus, Result, Task, Work, records
+from lancespace.engines import Job, JobState, JobStatus, Result, Task, Work, owners, records
 from lancespace.engines.files import JobFiles, MemoryFiles, StoredFiles
 from lancespace.engines.records import JobRecords, new_job_id
 from lancespace.engines.work import RunningJob
@@ -128,7 +128,7 @@ class TestRecords:
         assert kept.load(saved.job_id) == saved
 
     def test_an_owner_that_is_silent_is_gone(self, kept: JobRecords):
-        silent = status(updated_at=time.time() - records.LAPSE * JobRecords.heartbeat - 1, message="half way")
+        silent = status(updated_at=time.time() - owners.LAPSE * JobRecords.heartbeat - 1, message="half way")
         kept.save(silent, None)
 
         found = kept.load(silent.job_id)

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 TABLE = "sales.orders"
 
 
-def rows(start: int, stop: int) -> pa.Table:
-    names = pa.array([f"n{number}" for number in range(start, stop)], pa.string())
+def rows(start: int, stop: int, name: str = "n") -> pa.Table:
+    names = pa.array([f"{name}{number}" for number in range(start, stop)], pa.string())
     return pa.table({"id": pa.array(range(start, stop), pa.int64()), "name": names})
 
 
-def fill(ns: Namespace, fragments: int = 4, each: int = 10, table: str = TABLE) -> None:
+def fill(ns: Namespace, fragments: int = 4, each: int = 10, table: str = TABLE, name: str = "n") -> None:
     """A table of several fragments, whose rows are numbered."""
-    ns.create_table(table, rows(0, each))
+    ns.create_table(table, rows(0, each, name))
     for number in range(1, fragments):
-        ns.insert_into_table(table, rows(number * each, (number + 1) * each))
+        ns.insert_into_table(table, rows(number * each, (number + 1) * each, name))
 
 
 def ids(ns: Namespace, table: str = TABLE) -> list[int]:

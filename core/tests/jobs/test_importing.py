@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -13,7 +13,7 @@ from lance_namespace import InvalidInputError
 
 from core.tests.jobs.support import TABLE, files, ids, rows
 from lancespace import jobs
-from lancespace.jobs import JobFailedError
+from lancespace.jobs import JobFailedError, importing
 from lancespace.jobs.stages import FOLDER
 
 if TYPE_CHECKING:
@@ -78,57 +78,89 @@ def test_folders_that_name_values_are_columns(ns: Namespace, tmp_path: Path) -> 
     assert found["day"].to_pylist() == [1, 1, 1, 2, 2, 2]
 
 
-def delta(folder: Path, version: int, *actions: dict[str, object]) -> None:
-    log = folder / "_delta_log"
-    log.mkdir(parents=True, exist_ok=True)
-    (log / f"{version:020}.json").write_text("\n".join(map(json.dumps, actions)))
-
-
-def test_of_a_delta_table_only_the_latest_version_is_imported(ns: Namespace, tmp_path: Path) -> None:
-    for number in range(4):
-        parquet(tmp_path / "in", f"part {number}.parquet", rows(number * 10, (number + 1) * 10))
-    delta(tmp_path / "in", 0, {"metaData": {}}, {"add": {"path": "part%200.parquet"}})
-    delta(tmp_path / "in", 1, {"remove": {"path": "part%200.parquet"}}, {"add": {"path": "part%201.parquet"}})
-    delta(tmp_path / "in", 2, {"add": {"path": "part%202.parquet"}})
-    jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
-    assert ids(ns) == list(range(10, 30))
-
-
-def test_a_delta_checkpoint_stands_for_what_was_before_it(ns: Namespace, tmp_path: Path) -> None:
-    for number in range(3):
-        parquet(tmp_path / "in", f"{number}.parquet", rows(number * 10, (number + 1) * 10))
-    delta(tmp_path / "in", 0, {"add": {"path": "2.parquet"}})  # A log that is older than the checkpoint.
-    log = tmp_path / "in" / "_delta_log"
-    added = [{"path": "0.parquet"}, None, {"path": "1.parquet"}]
-    pq.write_table(pa.table({"add": added}), log / f"{7:020}.checkpoint.parquet")
-    (log / "_last_checkpoint").write_text('{"version": 7}')
-    delta(tmp_path / "in", 8, {"remove": {"path": "1.parquet"}})
-    jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
-    assert ids(ns) == list(range(10))
-
-
-def test_deletion_vectors_are_refused(ns: Namespace, tmp_path: Path) -> None:
-    parquet(tmp_path / "in", "0.parquet", rows(0, 10))
-    delta(tmp_path / "in", 0, {"add": {"path": "0.parquet", "deletionVector": {"storageType": "u"}}})
-    with pytest.raises(InvalidInputError, match="has deletion vectors"):
-        jobs.import_files(ns, TABLE, str(tmp_path / "in"))
-
-
-def test_a_repeat_goes_on_from_what_was_finished(ns: Namespace, tmp_path: Path) -> None:
+def test_a_repeat_goes_on_from_what_was_finished(
+    ns: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ns.create_table(TABLE, rows(0, 10))
-    good = [
-        parquet(tmp_path / "in", f"{number}.parquet", rows(number * 10, number * 10 + 10)) for number in range(1, 8)
-    ]
+    for number in range(1, 8):
+        parquet(tmp_path / "in", f"{number}.parquet", rows(number * 10, number * 10 + 10))
     (tmp_path / "in" / "8.parquet").write_bytes(b"no Parquet")
     with pytest.raises(JobFailedError, match=r"8\.parquet"):
         jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
     assert ids(ns) == list(range(10))
-    good[0].write_bytes(b"x" * good[0].stat().st_size)  # It is not looked at again.
     parquet(tmp_path / "in", "8.parquet", rows(80, 90))
+    read = reads(monkeypatch)
     jobs.import_files(ns, TABLE, str(tmp_path / "in")).wait()
+    assert "8.parquet" in read
+    assert "1.parquet" not in read
     assert ids(ns) == list(range(90))
     assert ns.table(TABLE).dataset().version == 2
     assert len(files(ns)) == 9
+
+
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that tasks read from now on."""
+    real = importing.import_file
+    read: list[str] = []
+
+    def recorded(task: Any) -> Any:
+        read.append(Path(task.source.path).name)
+        return real(task)
+
+    monkeypatch.setattr(importing, "import_file", recorded)
+    return read
+
+
+def test_a_file_that_was_changed_since_a_failure_is_read_again_also_if_it_is_as_long(
+    ns: Namespace, tmp_path: Path
+) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}.csv").write_text(f"id,name\n{number},old\n")
+    broken = tmp_path / "9.parquet"
+    broken.write_bytes(b"no Parquet")
+    given = [*map(str, sorted(tmp_path.glob("*.csv"))), str(broken)]
+    with pytest.raises(JobFailedError, match=r"9\.parquet"):
+        jobs.import_files(ns, TABLE, given).wait()
+    (tmp_path / "0.csv").write_text("id,name\n0,new\n")
+    parquet(tmp_path, "9.parquet", rows(9, 10))
+    jobs.import_files(ns, TABLE, given).wait()
+    assert ns.table(TABLE).to_arrow(filter="id = 0")["name"].to_pylist() == ["new"]
+
+
+def test_an_overwrite_beside_other_writers_replaces_their_rows_too(
+    ns: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ns.create_table(TABLE, rows(0, 10))
+    real = importing.import_file
+    read: list[str] = []
+
+    def late(task: Any) -> Any:
+        read.append(task.source.path)
+        ns.insert_into_table(TABLE, rows(10, 20))
+        return real(task)
+
+    monkeypatch.setattr(importing, "import_file", late)
+    path = parquet(tmp_path, "a.parquet", rows(50, 60))
+    jobs.import_files(ns, TABLE, str(path), mode="overwrite").wait()
+    assert ids(ns) == list(range(50, 60))
+    assert len(read) == 1
+
+
+def test_an_import_whose_table_somebody_else_creates_meanwhile_appends_to_theirs(
+    ns: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importing.import_file
+    created: list[Any] = []
+
+    def late(task: Any) -> Any:
+        if not created:
+            created.append(ns.create_table(TABLE, rows(0, 10)))
+        return real(task)
+
+    monkeypatch.setattr(importing, "import_file", late)
+    path = parquet(tmp_path, "a.parquet", rows(50, 60))
+    jobs.import_files(ns, TABLE, str(path)).wait()
+    assert ids(ns) == [*range(10), *range(50, 60)]
 
 
 def test_a_column_that_must_be_there_is_missed(ns: Namespace, tmp_path: Path) -> None:

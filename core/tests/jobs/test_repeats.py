@@ -7,18 +7,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lance
 import pyarrow.parquet as pq
 import pytest
 
-from core.tests.jobs.support import TABLE, fill, ids, rows
+from core.tests.jobs.support import TABLE, files, fill, ids, rows
 from lancespace import Namespace, connect, jobs
 from lancespace.jobs import JobFailedError, SubmittedJob
-from lancespace.jobs.stages import Stage
+from lancespace.jobs.stages import FOLDER, Stage
 from lancespace.testing.waiting import until
 
+if TYPE_CHECKING:
+    from tests.emulators.clouds import Cloud
+
+COPY = "sales.copy"
 Start = Callable[[Namespace], SubmittedJob]
 
 
@@ -38,6 +42,10 @@ def index(ns: Namespace) -> SubmittedJob:
     return jobs.build_index(ns, TABLE, "id", "BTREE")
 
 
+def copy(ns: Namespace) -> SubmittedJob:
+    return jobs.copy_table(ns, TABLE, ns, COPY)
+
+
 def backfill(ns: Namespace) -> SubmittedJob:
     if "twice" not in ns.table(TABLE).dataset().schema.names:
         ns.alter_table_add_columns(TABLE, new_columns=[{"name": "twice", "computed": "id * 2"}])
@@ -50,6 +58,7 @@ AFTER: dict[Start, list[int]] = {
     compact: list(range(40)),
     index: list(range(40)),
     backfill: list(range(40)),
+    copy: list(range(40)),
 }
 
 
@@ -84,8 +93,9 @@ def test_what_was_cleaned_up_since_is_done_again(ns: Namespace, monkeypatch: pyt
         start(ns).wait()
     jobs.clean_up(ns, TABLE, older_than=timedelta(0), is_quiet=True).wait()
     start(ns).wait()
-    assert ids(ns) == AFTER[start]
-    ns.table(TABLE).dataset().validate()
+    made = COPY if start is copy else TABLE
+    assert ids(ns, made) == AFTER[start]
+    ns.table(made).dataset().validate()
 
 
 @pytest.mark.parametrize("start", AFTER, ids=lambda start: start.__name__)
@@ -96,10 +106,12 @@ def test_another_table_of_the_same_name_is_another(
     with without_commits(monkeypatch), pytest.raises(JobFailedError, match="died"):
         start(ns).wait()
     ns.drop_table(TABLE)
-    fill(ns)
+    fill(ns, name="new")
     start(ns).wait()
-    assert ids(ns) == AFTER[start]
-    ns.table(TABLE).dataset().validate()
+    made = COPY if start is copy else TABLE
+    assert ids(ns, made) == AFTER[start]
+    assert ns.table(made).count("name LIKE 'new%'") == len(AFTER[start])
+    ns.table(made).dataset().validate()
 
 
 @pytest.mark.parametrize("start", [delete, update], ids=lambda start: start.__name__)
@@ -140,3 +152,58 @@ def test_an_import_that_was_committed_is_not_repeated(
         assert len(ids(ns)) == count
         jobs.import_files(ns, TABLE, str(tmp_path / "a.parquet")).wait()
         assert len(ids(ns)) == count
+        assert not any(name.startswith(FOLDER) for name in files(ns))
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_nor_is_one_whose_table_was_compacted_since(
+    ns: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    fill(ns)
+    ns.create_table_scalar_index(TABLE, column="id", index_type="BTREE")
+    given = [str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")]
+    for number, path in enumerate(given, 10):
+        pq.write_table(rows(number * 10, number * 10 + 10), path)
+    with failing(monkeypatch, Stage, "discard"), pytest.raises(JobFailedError, match="died"):
+        jobs.import_files(ns, TABLE, given, mode=mode).wait()
+    jobs.compact(ns, TABLE).wait()
+    jobs.import_files(ns, TABLE, given, mode=mode).wait()
+    assert ids(ns) == [*(range(40) if mode == "append" else []), *range(100, 120)]
+    jobs.import_files(ns, TABLE, given).wait()
+    assert len(ids(ns)) == (80 if mode == "append" else 40)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_of_an_import_that_was_committed_only_changed_files_are_imported_again(
+    ns: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    given = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for number, path in enumerate(given, 1):
+        path.write_text(f"id\n{number}\n")
+    with failing(monkeypatch, Stage, "discard"), pytest.raises(JobFailedError, match="died"):
+        jobs.import_files(ns, TABLE, [*map(str, given)], mode=mode).wait()
+    given[0].write_text("id\n10\n11\n")
+    jobs.import_files(ns, TABLE, [*map(str, given)], mode=mode).wait()
+    assert ids(ns) == ([1, 2, 10, 11] if mode == "append" else [2, 10, 11])
+
+
+def test_in_an_object_store_nothing_is_removed_that_was_committed(
+    s3_cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver dies right after its commit; the next day there are other rows at the same path."""
+    path = tmp_path / "today.csv"
+    root = s3_cloud.new_root()
+    with s3_cloud.connect(root) as ns:
+        ns.create_namespace("sales")
+        fill(ns, fragments=1)
+        path.write_text("id,name\n100,a\n")
+        with failing(monkeypatch, Stage, "discard"), pytest.raises(JobFailedError, match="died"):
+            jobs.import_files(ns, TABLE, str(path)).wait()
+        path.write_text("id,name\n200,b\n201,c\n")
+        jobs.import_files(ns, TABLE, str(path)).wait()
+        dataset = ns.table(TABLE).dataset()
+        names = {file.path for one in dataset.get_fragments() for file in one.metadata.files}
+        storage = s3_cloud.storage(str(ns.describe_table(TABLE).location))
+        found = storage.filesystem.find(storage.path(f"{storage.location}/data"))
+        assert {Path(one).name for one in found} == names
+        assert ids(ns) == [*range(10), 100, 200, 201]

@@ -70,8 +70,13 @@ class Work(Protocol):
         """A name for what the job leaves in storage until it is done.
 
         A repeat of a job that failed has the same and finds it; two jobs that run at once never have, even if they are
-        equal.
+        equal, and neither have two of which the first succeeded.
         """
+        ...
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether an equal job has begun the same and did not succeed, as far as is known."""
         ...
 
     def report(self, fraction: float, message: str, rows: int | None = None) -> None:

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import secrets
-import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -24,12 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from lancespace.engines import JobState, JobStatus
 from lancespace.engines import fingerprint as digest
+from lancespace.engines.owners import is_gone, status_of
 
 if TYPE_CHECKING:
     from lancespace.engines.files import JobFiles
 
-LAPSE = 6
-"""After so many heartbeats without a sign, the owner of a job is taken to be gone."""
 CHECKPOINT_DAYS = 6
 """How long results of tasks are good for: after a week, Lance's clean-up takes files that no version refers to."""
 PRUNED_AT_ONCE = 20
@@ -72,7 +69,7 @@ class JobRecords:
     def load(self, job_id: str) -> JobStatus | None:
         """The job as its owner last wrote it, or FAILED if the owner is gone; None if nobody knows the id."""
         record = self._record(job_id) if is_job_id(job_id) else None
-        return None if record is None else replace(_status(record), properties=self.properties(job_id))
+        return None if record is None else replace(status_of(record), properties=self.properties(job_id))
 
     def latest(self, count: int) -> list[str]:
         """The ids of so many jobs, the latest first."""
@@ -98,20 +95,36 @@ class JobRecords:
         """Whether somebody left the mark."""
         return self._files.read(f"{job_id}/cancel") is not None
 
-    def claim(self, fingerprint: str, job_id: str) -> bool:
-        """Take over what is kept for a fingerprint; False if it is of a job that still runs."""
+    def claim(self, fingerprint: str, job_id: str) -> str | None:
+        """Take over what is kept for a fingerprint, and tell which job began it; None if that still runs.
+
+        What a job has left that succeeded is of no use to the next one, which begins anew.
+        """
         folder = f"{_CHECKPOINTS}/{fingerprint}"
-        numbers = [int(name[len(_CLAIM) :]) for name in self._files.names(folder) if name.startswith(_CLAIM)]
-        latest = max(numbers, default=0)
-        holder = self._files.read(f"{folder}/{_CLAIM}{latest}") if latest else None
+        latest = self._latest_claim(fingerprint)
+        holder = None if latest == 0 else self._files.read(f"{folder}/{_CLAIM}{latest}")
         if holder is not None and not self._is_over(holder.decode()):
-            return False
-        return self._files.create(f"{folder}/{_CLAIM}{latest + 1}", job_id.encode())
+            return None
+        if holder is not None and self._has_succeeded(holder.decode()):
+            self.forget(fingerprint)
+            latest = 0
+        if not self._files.create(f"{folder}/{_CLAIM}{latest + 1}", job_id.encode()):
+            return None
+        first = self._files.read(f"{folder}/{_CLAIM}1")
+        return job_id if first is None else first.decode()
+
+    def _latest_claim(self, fingerprint: str) -> int:
+        names = self._files.names(f"{_CHECKPOINTS}/{fingerprint}")
+        return max((int(name[len(_CLAIM) :]) for name in names if name.startswith(_CLAIM)), default=0)
+
+    def _has_succeeded(self, job_id: str) -> bool:
+        record = self._record(job_id)
+        return record is not None and record["state"] == JobState.SUCCEEDED.value
 
     def _is_over(self, job_id: str) -> bool:
         """Whether a job has ended, or its owner has; on this machine, one need not wait to see that."""
         record = self._record(job_id)
-        return record is None or _status(record).state.is_final or _is_gone(str(record["owner"]))
+        return record is None or status_of(record).state.is_final or is_gone(str(record["owner"]))
 
     def checkpoints(self, fingerprint: str) -> Mapping[str, Any]:
         """The results that are kept for a fingerprint, by key."""
@@ -134,6 +147,13 @@ class JobRecords:
         """Drop what is kept for a fingerprint."""
         self._files.delete(f"{_CHECKPOINTS}/{fingerprint}")
 
+    def release(self, fingerprint: str, job_id: str) -> None:
+        """Drop what a job has kept, unless an equal one has claimed the place since: then it is of that one."""
+        latest = self._latest_claim(fingerprint)
+        holder = self._files.read(f"{_CHECKPOINTS}/{fingerprint}/{_CLAIM}{latest}") if latest else None
+        if holder is None or holder.decode() == job_id:
+            self.forget(fingerprint)
+
     def forget_results_of(self, job_id: str) -> None:
         """Drop what is kept of a job's tasks, if it is known: for who takes away the files that they wrote."""
         record = self._record(job_id)
@@ -148,7 +168,7 @@ class JobRecords:
         known = [name for name in self._files.names("") if is_job_id(name)]
         for job_id in known[: max(0, len(known) - kept)][:PRUNED_AT_ONCE]:
             record = self._record(job_id)
-            if record is not None and not _status(record).state.is_final:
+            if record is not None and not status_of(record).state.is_final:
                 continue
             self.forget_results_of(job_id)
             self._files.delete(job_id)
@@ -171,30 +191,3 @@ class JobRecords:
                 time.sleep(0.05)
         _log.warning("%s in the records of jobs is damaged, and passed over", path)
         return None
-
-
-def _status(record: Mapping[str, Any]) -> JobStatus:
-    known = {name: record[name] for name in JobStatus.__dataclass_fields__ if name in record}
-    status = JobStatus(**known | {"state": JobState(record["state"])})
-    silence = time.time() - status.updated_at
-    if status.state.is_final or silence < LAPSE * record["heartbeat"]:
-        return status
-    message = (
-        f"its owner {status.owner} has not been heard of for {silence:.0f} s, the job was {status.message!r}: "
-        "send the request again, it goes on from what was finished"
-    )
-    return replace(status, state=JobState.FAILED, message=message)
-
-
-def _is_gone(owner: str) -> bool:
-    """Whether the owner was a process of this machine that is no more."""
-    host, _, process = owner.rpartition(":")
-    if os.name != "posix" or host != socket.gethostname() or not process.isdigit():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False

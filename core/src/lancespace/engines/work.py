@@ -49,12 +49,18 @@ class RunningJob:
         owner = f"{socket.gethostname()}:{os.getpid()}"
         self._status = JobStatus(new_job_id(), job.kind, job.about, created_at=now, updated_at=now, owner=owner)
         self._written: JobStatus | None = None
-        self._mark = job.fingerprint or self._status.job_id
+        self._kept_as = job.fingerprint or self._status.job_id
+        self._first = self._status.job_id
 
     @property
     def mark(self) -> str:
         """See :attr:`lancespace.engines.Work.mark`."""
-        return self._mark
+        return f"{self._job.fingerprint or self._job.kind}-{self._first}"
+
+    @property
+    def is_repeat(self) -> bool:
+        """See :attr:`lancespace.engines.Work.is_repeat`."""
+        return self._first != self._status.job_id
 
     @property
     def status(self) -> JobStatus:
@@ -79,7 +85,7 @@ class RunningJob:
             self._end(JobState.SUCCEEDED, "done", fraction=1.0)
         except JobCanceled:
             self._end(JobState.CANCELED, "cancelled: send the request again to go on from what was finished")
-        except Exception as error:  # noqa: BLE001 - whatever a job raises is its outcome
+        except BaseException as error:  # noqa: BLE001 - whatever a job raises is its outcome, also sys.exit
             _log.warning("The job %s (%s) failed", self.status.job_id, self._job.kind, exc_info=True)
             self._end(JobState.FAILED, f"{type(error).__name__}: {error}")
 
@@ -100,7 +106,7 @@ class RunningJob:
         concurrency: int | None = None,
     ) -> Iterator[tuple[Task, Result]]:
         """See :meth:`lancespace.engines.Work.map`."""
-        kept = self._records.checkpoints(self._mark) if self._job.fingerprint else {}
+        kept = self._records.checkpoints(self._kept_as) if self._job.fingerprint else {}
         found, missing = [], []
         for task in tasks:
             result = kept.get(key(task))
@@ -130,7 +136,7 @@ class RunningJob:
                 return
             if not status.state.is_final:
                 status = self._update(updated_at=time.time())
-            self._records.save(status, self._mark if self._job.fingerprint else None)
+            self._records.save(status, self._kept_as if self._job.fingerprint else None)
             self._written = status
 
     @property
@@ -141,15 +147,21 @@ class RunningJob:
     def _claim(self) -> None:
         """Go on from what an earlier job has left; beside an equal one that runs, begin with nothing."""
         wanted = self._job.fingerprint
-        if wanted is not None and not self._records.claim(wanted, self.status.job_id):
-            self._mark = f"{wanted}-{self.status.job_id}"
+        if wanted is None:
+            return
+        job_id = self.status.job_id
+        first = self._records.claim(wanted, job_id)
+        if first is None:
+            self._kept_as = f"{wanted}-{job_id}"
+        else:
+            self._first = first
 
     def _kept(
         self, results: Iterator[tuple[Task, Result]], key: Callable[[Task], str]
     ) -> Iterator[tuple[Task, Result]]:
         for task, result in results:
             if self._job.fingerprint:
-                self._records.keep(self._mark, key(task), result)
+                self._records.keep(self._kept_as, key(task), result)
             yield task, result
 
     def _end(self, state: JobState, message: str, **changes: Any) -> None:
@@ -160,10 +172,10 @@ class RunningJob:
             self.write()
         except Exception:  # noqa: BLE001 - the store may be out of reach for a while
             _log.warning("The record of the job %s could not be written yet", job_id, exc_info=True)
-        is_of_no_use = state is JobState.SUCCEEDED or self._mark != self._job.fingerprint
+        is_of_no_use = state is JobState.SUCCEEDED or self._kept_as != self._job.fingerprint
         if self._job.fingerprint and is_of_no_use:
             try:
-                self._records.forget(self._mark)
+                self._records.release(self._kept_as, job_id)
             except Exception:  # noqa: BLE001 - as above; the checkpoints go when the record is pruned
                 _log.warning("What the job %s kept of its tasks could not be deleted", job_id, exc_info=True)
 

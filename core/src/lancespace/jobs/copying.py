@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lance_namespace import TableAlreadyExistsError
 
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
+from lancespace.jobs.rounds import in_rounds
 from lancespace.jobs.stages import Stage, Written, declare
 from lancespace.jobs.submitted import SubmittedJob, submit
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from lance.fragment import FragmentMetadata
 
     from lancespace.engines import Work
     from lancespace.identifiers import Identifier
@@ -29,6 +31,8 @@ class _Piece:
     source: TableHandle
     version: int
     fragment: int
+    files: tuple[str, ...]
+    """What it consists of: another table of the same name has fragments of the same numbers."""
     stage: Stage
 
 
@@ -49,8 +53,7 @@ def copy_table(
     """
     source = TableHandle.of(namespace, table)
     copy = TableHandle.of(target, to)
-    if copy.latest() is not None:
-        raise TableAlreadyExistsError(f"The table {copy.name!r} exists already: choose another name, or drop it.")
+    _refuse_existing(copy)
     chosen: int = source.open(version).version
     mark = fingerprint(
         "copy", source.name, str(namespace.namespace_id()), chosen, str(target.namespace_id()), copy.name
@@ -74,14 +77,34 @@ def _run(source: TableHandle, version: int, copy: TableHandle, work: Work) -> No
     declare(copy)
     stage = Stage(copy, work.mark, "create")
     stage.prepare()
-    tasks = [_Piece(source, version, fragment.fragment_id, stage) for fragment in dataset.get_fragments()]
+    tasks = [_Piece(source, version, one.fragment_id, _files(one), stage) for one in dataset.get_fragments()]
     work.report(0.0, f"copying {len(tasks)} fragments", 0)
     results, rows = [], 0
-    for _, written in work.map(copy_fragment, tasks, key=lambda task: str(task.fragment), is_there=stage.has):
+    for _, written in work.map(copy_fragment, tasks, key=_key, is_there=stage.has):
         results.append(written)
         rows += written["rows"]
         work.report(len(results) / len(tasks), f"copying {len(tasks)} fragments", rows)
     fragments = stage.publish(results)
-    with translated(f"copy to table {stage.handle.name!r}"):
-        stage.commit(dataset.schema, fragments, None)
+    in_rounds(f"table {copy.name!r}", work, lambda: _commit(stage, dataset.schema, fragments))
     stage.discard(fragments)
+
+
+def _commit(stage: Stage, schema: pa.Schema, fragments: list[FragmentMetadata]) -> None:
+    """Who was faster may have dropped the table since."""
+    _refuse_existing(stage.handle)
+    with translated(f"copy to table {stage.handle.name!r}"):
+        stage.commit(schema, fragments, None)
+
+
+def _refuse_existing(copy: TableHandle) -> None:
+    if copy.latest() is not None:
+        raise TableAlreadyExistsError(f"The table {copy.name!r} exists already: choose another name, or drop it.")
+
+
+def _files(fragment: Any) -> tuple[str, ...]:
+    marks = fragment.deletion_file()
+    return (*(file.path for file in fragment.metadata.files), *([] if marks is None else [marks]))
+
+
+def _key(task: _Piece) -> str:
+    return fingerprint(task.fragment, task.files)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ from lance_namespace import InvalidInputError
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
+from lancespace.jobs import columns, history
 from lancespace.jobs.files import SourceFile, find
+from lancespace.jobs.rounds import in_rounds
 from lancespace.jobs.stages import Stage, Written, declare
 from lancespace.jobs.submitted import SubmittedJob, submit
 
@@ -47,8 +50,9 @@ def import_files(
     """Import files or whole folders into a table, in one commit; a table that is not there is created.
 
     ``files`` are paths or URLs that fsspec knows. A folder's files are all that its format names, and of a Delta table
-    those of its latest version; names of folders like ``day=2024-01-31`` are columns, too. The columns of a new table
-    are those of the first file. Others may lack columns that may be null; a column that the table lacks is an error.
+    those of its latest version; folders below it like ``day=2024-01-31`` are columns, too. The columns of a new table
+    are those of the first file, in types that hold those of all files of text, or those of the Delta table. Others may
+    lack columns that may be null; a column that the table lacks is an error.
     The name of a new table is reserved first: an import that fails or is cancelled leaves it declared, and a repeat
     goes on from the files that were done.
 
@@ -69,71 +73,72 @@ def import_file(task: _File) -> Written:
 
     schema = pa.ipc.read_schema(pa.py_buffer(task.schema))
     with translated(f"import {task.source.path}"):
-        return task.stage.write(_rows(task, schema), schema)
+        return task.stage.write(columns.rows(task.source, schema), schema)
 
 
 def _run(handle: TableHandle, found: list[SourceFile], mode: str, work: Work) -> None:
+    rounds = itertools.count()
+
+    def attempt() -> None:
+        is_repeat = next(rounds) > 0 or work.is_repeat
+        left = _missing(handle, found, mode, work.mark) if is_repeat else found
+        if left:
+            _round(handle, left, mode, work)
+
+    in_rounds(f"table {handle.name!r}", work, attempt)
+
+
+def _round(handle: TableHandle, found: list[SourceFile], mode: str, work: Work) -> None:
+    """If others are in the way of its commit, files that still fit the table are not read again."""
     existing = handle.latest()
-    with translated(f"import {found[0].path}"):
-        schema = found[0].dataset().schema if existing is None or mode == "overwrite" else existing.schema
+    schema = columns.of_new_table(found, work) if existing is None or mode == "overwrite" else existing.schema
     if existing is None:
         declare(handle)
-    stage = _stage(handle, f"{work.mark}-{_shape(existing, schema)}", mode if existing is not None else "create")
+    shape = _shape(existing, schema)
+    stage = Stage(handle, f"{work.mark}-{shape}", mode if existing is not None else "create")
+    stage.prepare()
     packed = schema.serialize().to_pybytes()
     tasks = [_File(one, packed, stage) for one in found]
-    work.report(0.0, f"importing {len(tasks)} files", 0)
-    results, rows = [], 0
-    for _, written in work.map(import_file, tasks, key=_key, is_there=stage.has):
-        results.append(written)
-        rows += written["rows"]
-        work.report(len(results) / len(tasks), f"importing {len(tasks)} files", rows)
-    fragments = stage.publish(results)
+    fragments = stage.publish(_written(tasks, shape, work))
     with translated(f"import into table {handle.name!r}"):
-        if not stage.is_committed(fragments):
-            stage.commit(schema, fragments, None if existing is None else existing.version)
+        told = history.properties(work.mark, map(_key, found))
+        stage.commit(schema, fragments, None if existing is None else existing.version, told)
     stage.discard(fragments)
 
 
-def _stage(handle: TableHandle, name: str, mode: str) -> Stage:
-    stage = Stage(handle, name, mode)
-    stage.prepare()
-    return stage
+def _missing(handle: TableHandle, found: list[SourceFile], mode: str, mark: str) -> list[SourceFile]:
+    """The files that an earlier attempt, which died before it could say so, has not committed."""
+    existing = handle.latest()
+    done = history.are_committed(existing, mark, map(_key, found))
+    if existing is not None and all(done.values()):
+        Stage(handle, f"{mark}-{_shape(existing, existing.schema)}", "append").discard()
+    elif mode == "overwrite":
+        return found
+    return [one for one in found if not done[_key(one)]]
+
+
+def _written(tasks: list[_File], shape: str, work: Work) -> list[Written]:
+    results: list[Written] = []
+    rows = 0
+    work.report(0.0, f"importing {len(tasks)} files", 0)
+    is_there = tasks[0].stage.has
+    for _, written in work.map(
+        import_file, tasks, key=lambda task: fingerprint(_key(task.source), shape), is_there=is_there
+    ):
+        results.append(written)
+        rows += written["rows"]
+        work.report(len(results) / len(tasks), f"importing {len(tasks)} files", rows)
+    return results
 
 
 def _shape(existing: lance.LanceDataset | None, schema: pa.Schema) -> str:
     """A digest of the columns: files of an earlier attempt are of use as long as the table has the same."""
     from lance.schema import LanceSchema
 
-    columns = LanceSchema.from_pyarrow(schema) if existing is None else existing.lance_schema
-    return fingerprint([field.id() for field in columns.fields()], str(schema.remove_metadata()))
+    known = LanceSchema.from_pyarrow(schema) if existing is None else existing.lance_schema
+    return fingerprint([field.id() for field in known.fields()], str(schema.remove_metadata()))
 
 
-def _key(task: _File) -> str:
-    """A file that was changed since a failed import is imported anew."""
-    return fingerprint(task.source.path, task.source.size)
-
-
-def _rows(task: _File, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The file's rows in the table's columns."""
-    import pyarrow as pa
-
-    source = task.source.dataset()
-    _check_columns(task.source.path, source.schema, schema)
-    shared = [name for name in schema.names if name in source.schema.names]
-    for batch in source.to_batches(columns=shared):
-        columns = [
-            batch.column(field.name).cast(field.type) if field.name in shared else pa.nulls(batch.num_rows, field.type)
-            for field in schema
-        ]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _check_columns(path: str, given: pa.Schema, wanted: pa.Schema) -> None:
-    missing = [field.name for field in wanted if field.name not in given.names and not field.nullable]
-    if missing:
-        raise InvalidInputError(f"{path} lacks the column {', '.join(missing)}, which must not be null")
-    if unknown := [name for name in given.names if name not in wanted.names]:
-        raise InvalidInputError(
-            f"{path} has the column {', '.join(unknown)}, which the table lacks: add it first "
-            "(alter_table_add_columns), or import a file without it"
-        )
+def _key(source: SourceFile) -> str:
+    """A file that was changed since is another one."""
+    return fingerprint(source.path, source.stamp)

@@ -15,8 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import ConcurrentModificationError, InvalidTableStateError, TableAlreadyExistsError
+from lance_namespace import (
+    ConcurrentModificationError,
+    InvalidTableStateError,
+    NamespaceNotFoundError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    TableVersionNotFoundError,
+)
 
+from lancespace.errors import translate
+from lancespace.jobs import history
 from lancespace.storage import scheme_of
 
 if TYPE_CHECKING:
@@ -29,6 +38,9 @@ if TYPE_CHECKING:
 
 FOLDER = "_lancespace_jobs"
 """The folder of a table in which jobs keep what is not part of it; nothing of Lance's has that name."""
+
+_REFUSALS = (ConcurrentModificationError, TableAlreadyExistsError, TableVersionNotFoundError)
+"""What Lance says of a first version where there is one: it looks for the version before that, which never was."""
 
 Written = dict[str, Any]
 """What a task wrote: ``fragments``, as JSON values, and the number of ``rows``."""
@@ -81,10 +93,10 @@ class Stage:
         target = self._folder(place) if _is_local(place) else self._target(place)
         reader = pa.RecordBatchReader.from_batches(schema, rows)
         if isinstance(target, str):
-            settings = {"storage_options": dict(place.storage_options), **settings}
+            settings = {**self.handle.renewing(place), **settings}
         written = write_fragments(reader, target, schema=schema, mode=self.mode, **settings)
         if not _is_local(place):
-            self._list(place, written)
+            self._list(self.handle.place(), written)  # Credentials may have expired while the rows were written.
         return {"fragments": [fragment.to_json() for fragment in written], "rows": rows.count}
 
     def publish(self, results: Iterable[Written]) -> list[FragmentMetadata]:
@@ -114,28 +126,38 @@ class Stage:
         try:
             yield fragments
         except ConcurrentModificationError:
-            kept = []
-            self.withdraw(fragments)
+            if not self.is_committed(fragments):  # A store may refuse the repeat of a request that had succeeded.
+                kept = []
+                self.withdraw(fragments)
             raise
         finally:
             self.discard(kept)
 
-    def commit(self, schema: pa.Schema, fragments: list[FragmentMetadata], read_version: int | None) -> int:
+    def commit(
+        self,
+        schema: pa.Schema,
+        fragments: list[FragmentMetadata],
+        read_version: int | None,
+        properties: dict[str, str] | None = None,
+    ) -> int:
         """Make fragments visible in one version, and answer its number.
 
         An append goes on top of whatever is the latest then; an overwrite or a first version must be the next after
-        the one that was there when the write was planned.
+        the one that was there when the write was planned. ``properties`` are kept with the transaction.
         """
         import lance
+        from lance.dataset import Transaction
 
-        if self.mode == "append":
-            operation: Any = lance.LanceOperation.Append(fragments)
-            done = lance.LanceDataset.commit(self.handle.open(), operation, read_version=read_version)
-        elif self.mode == "overwrite":
-            operation = lance.LanceOperation.Overwrite(schema, fragments)
-            done = lance.LanceDataset.commit(self.handle.open(), operation, read_version=read_version, max_retries=0)
+        is_append = self.mode == "append"
+        operation: Any = (
+            lance.LanceOperation.Append(fragments) if is_append else lance.LanceOperation.Overwrite(schema, fragments)
+        )
+        transaction = Transaction(read_version or 0, operation, transaction_properties=properties or {})
+        if self.mode == "create":
+            done = commit_first(self.handle.place(), transaction)
         else:
-            done = commit_first(self.handle.place(), lance.LanceOperation.Overwrite(schema, fragments))
+            retries = {} if is_append else {"max_retries": 0}
+            done = lance.LanceDataset.commit(self.handle.open(), transaction, **retries)
         version: int = done.version
         return version
 
@@ -165,7 +187,9 @@ class Stage:
 
     def _remove_listed(self, storage: Storage, place: TableRef, kept: frozenset[str]) -> None:
         listed = storage.filesystem.find(storage.path(self._folder(place)))
-        _remove_data(storage, place, {posixpath.basename(str(entry)) for entry in listed} - kept)
+        doubtful = {posixpath.basename(str(entry)) for entry in listed} - kept
+        if doubtful:  # A commit of an earlier attempt, whose driver died right after it, has some of them.
+            _remove_data(storage, place, history.unnamed(self.handle.latest(), doubtful))
 
 
 def _remove_data(storage: Storage, place: TableRef, names: Iterable[str]) -> None:
@@ -206,13 +230,42 @@ def discard_all(handle: TableHandle, prefix: str) -> None:
                 Stage(handle, stage.name, "append").discard()
 
 
+def take_back(handle: TableHandle) -> None:
+    """Drop a table that a failed job has declared, unless others have begun to write to it.
+
+    No catalog drops a table on the condition that it has no version, so the look comes right before the drop. Files
+    without a version are those of somebody who is about to commit: then the declaration stays, and harms nobody.
+    """
+    with suppress(TableNotFoundError, NamespaceNotFoundError):
+        if handle.latest() is None and not _has_files(handle):
+            handle.namespace.drop_table(list(handle.id))
+
+
+def _has_files(handle: TableHandle) -> bool:
+    place = handle.place()
+    storage = handle.storage(place)
+    return any(storage.filesystem.find(storage.path(f"{place.location}/{folder}")) for folder in ("data", FOLDER))
+
+
 def commit_first(place: TableRef, operation: Any) -> Any:
-    """Make the first version of a table, or fail because it has one."""
+    """Make the first version of a table.
+
+    Raises:
+        ConcurrentModificationError: If it has one; nothing was committed.
+    """
     import lance
 
-    return lance.LanceDataset.commit(
-        place.location, operation, storage_options=dict(place.storage_options), max_retries=0, **place.committing()
-    )
+    try:
+        return lance.LanceDataset.commit(
+            place.location, operation, storage_options=dict(place.storage_options), max_retries=0, **place.committing()
+        )
+    except OSError as error:
+        failure = translate(error, about=f"create table {place.name!r}")
+        if not isinstance(failure, _REFUSALS):
+            raise failure from error
+        raise ConcurrentModificationError(
+            f"the table {place.name!r} was created by somebody else at the same time: write again to add to theirs"
+        ) from error
 
 
 class _Rows:
