@@ -76,8 +76,11 @@ class AuthorizationWrapper(OperationWrapper):
         finally:
             if given:
                 request.page_token = given
-        setattr(first, field, names)
-        first.page_token = self._seal.closed(token, names[-1]) if token else None
+        told = self._seal.closed(token, names[-1]) if token else None
+        if (
+            names != getattr(first, field) or told != first.page_token
+        ):  # Models check all of their fields at every change.
+            return first.model_copy(update={field: names, "page_token": told})
         return first
 
     def _sight(self, principal: str, operation: Operation, request: Any) -> Callable[[str], bool]:
