@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import httpx
 import pyarrow as pa
 
 from lancespace.testing.samples import COUNT, sample, stream
+from lancespace.testing.waiting import until
 from plugins.server.tests.hosting import Running, client
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
@@ -61,3 +65,28 @@ def under_way(server: Running) -> bool:
     """Whether the server has one request to answer; to ask for its numbers counts as none."""
     with client(server) as http:
         return "lancespace_requests_under_way 1.0" in http.get("/metrics").text
+
+
+def fill(http: httpx.Client, table: str) -> None:
+    assert http.post(f"/v1/table/{table}/create", content=stream(sample()), headers=ARROW).status_code == 200
+
+
+def versions(http: httpx.Client, table: str) -> list[int]:
+    return [each["version"] for each in http.post(f"/v1/table/{table}/version/list").json()["versions"]]
+
+
+def idle(http: httpx.Client) -> None:
+    """Wait until the server has nothing under way."""
+    until(lambda: "lancespace_requests_under_way 0.0" in http.get("/metrics").text, bool)
+
+
+def huge_query(http: httpx.Client) -> bytes:
+    """A query whose answer does not fit into any buffer on its way."""
+    answer = http.post("/v1/table/huge/create?mode=overwrite", content=BIG, headers=ARROW)
+    assert answer.status_code == 200, answer.text
+    body = b'{"k": 1000000, "vector": {}}'
+    return head("/v1/table/huge/query", f"content-length: {len(body)}") + body
+
+
+def queries(server: Running) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in server.lines().splitlines() if '"query_table"' in line]

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -21,12 +22,13 @@ from typing import Any
 
 import httpx
 
-from lancespace.testing.waiting import until
 from lancespace_server import ServerSettings, create_app, pace
 from lancespace_server.request import Answer, Request
 from lancespace_server.serving import _listen, open_namespace
 from lancespace_server.worker import say, work
 
+START_SECONDS = 180.0
+"""Several workers import everything at once, on machines that have other things to do."""
 STOP_SECONDS = 60.0
 _ANNOUNCEMENT = re.compile(r"^lancespace_server: startup complete, serving .* on (https?://\S+)$", re.MULTILINE)
 _NUMBERS = itertools.count()
@@ -60,8 +62,11 @@ def running(command: list[str], folder: Path, *, environment: Mapping[str, str] 
         )
     server = Running(process, log)
     try:
-        until(lambda: process.poll() is not None or bool(server.url), bool)
+        ends = time.monotonic() + START_SECONDS
+        while process.poll() is None and not server.url and time.monotonic() < ends:
+            time.sleep(0.02)
         assert process.poll() is None, server.lines()
+        assert server.url, f"it took more than {START_SECONDS:g} s to start"
         yield server
     finally:
         process.terminate()

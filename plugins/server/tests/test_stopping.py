@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
 
 from lancespace import connect
 from lancespace.testing.waiting import until
-from plugins.server.tests.callers import BIG, BIG_ROWS, chunk, connection, received, under_way, upload_head
-from plugins.server.tests.hosting import served
+from plugins.server.tests.callers import BIG, BIG_ROWS, chunk, connection, head, received, under_way, upload_head
+from plugins.server.tests.hosting import client, running, served
 
 
 @pytest.mark.parametrize(("workers", "code"), [(1, -signal.SIGTERM), (2, 0)])
@@ -35,3 +36,58 @@ def test_what_runs_is_finished_before_the_server_stops(tmp_path: Path, workers: 
     assert answer.startswith(b"HTTP/1.1 200 ")
     with connect("dir", {"root": root}) as catalog:
         assert catalog.table("late").count() == BIG_ROWS
+
+
+SLOW = """
+import time
+from lancespace import Namespace
+from lancespace_server import ServerSettings, serve
+
+class Slow(Namespace):
+    def call(self, operation, request, *arguments, **fields):
+        if operation.name == "create_namespace" and request.id == ["slow"]:
+            time.sleep(SECONDS)
+        return super().call(operation, request, *arguments, **fields)
+
+serve(Slow("memory", {}), settings=ServerSettings(port=0, concurrency=1, LIMITS))
+"""
+
+
+def slow_server(folder: Path, seconds: float, limits: str) -> list[str]:
+    """A server with one thread, in which one operation takes so long."""
+    script = folder / "slow.py"
+    script.write_text(SLOW.replace("SECONDS", str(seconds)).replace("LIMITS", limits), encoding="utf-8")
+    return [str(script)]
+
+
+def create(name: str) -> bytes:
+    return head(f"/v1/namespace/{name}/create", "content-length: 2") + b"{}"
+
+
+def test_an_operation_that_does_not_end_is_abandoned(tmp_path: Path):
+    command = slow_server(tmp_path, 1000, "shutdown_timeout=1.0")
+    with running(command, tmp_path) as server, connection(server) as caller:
+        caller.sendall(create("slow"))
+        until(lambda: under_way(server), bool)
+        server.process.send_signal(signal.SIGTERM)
+        started = time.monotonic()
+        answer = received(caller)
+        server.process.wait(30)
+
+    assert time.monotonic() - started < 10
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"look whether it succeeded" in answer
+    assert "1 operations still run after the 1 s of shutdown_timeout" in server.lines()
+    assert "Traceback" not in server.lines()
+
+
+def test_an_operation_that_never_got_its_turn_is_not_done_later(tmp_path: Path):
+    command = slow_server(tmp_path, 4, "request_timeout=1.0")
+    with running(command, tmp_path) as server, client(server) as http, connection(server) as caller:
+        caller.sendall(create("slow"))
+        until(lambda: under_way(server), bool)
+        waited = http.post("/v1/namespace/waiting/create", json={})
+        until(lambda: http.post("/v1/namespace/slow/exists", json={}).status_code, lambda status: status == 200)
+
+        assert (waited.status_code, waited.headers["retry-after"]) == (503, "1")
+        assert http.post("/v1/namespace/waiting/exists", json={}).status_code == 404

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from lancespace_server import failures
 from lancespace_server.downloads import size_of
+from lancespace_server.uploads import Disconnected
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+    from lancespace.parts import Bytes
     from lancespace_server.downloads import Chunk
     from lancespace_server.protocol import GuardedProtocol
     from lancespace_server.request import Answer
@@ -17,6 +20,15 @@ if TYPE_CHECKING:
 
 _MOST_WAITING = 1 << 20
 """Bytes of a body that may wait for the application; while there are more, the caller is not read from."""
+
+_PART_BYTES = 64
+"""What a part takes beside its own bytes: a caller may send millions that have one each."""
+
+_MOST_PARTS = 64
+"""More parts than these are put together: to copy a megabyte takes less time than to handle each of them."""
+
+_AT_ONCE_BYTES = 4 << 20
+"""Larger chunks are sent piece by piece: under TLS nobody sees how much of what was written is on its way."""
 
 
 class RequestConnection:
@@ -38,7 +50,7 @@ class RequestConnection:
         if self._cycle.response_complete:
             return
         self._parts.append(part)
-        self._waiting += len(part)
+        self._waiting += len(part) + _PART_BYTES
         if self._waiting > _MOST_WAITING:
             self._protocol.flow.pause_reading()
         self._cycle.message_event.set()
@@ -52,9 +64,12 @@ class RequestConnection:
                 break
         if cycle.disconnected or cycle.response_complete:
             return {"type": "http.disconnect"}
-        if self._parts:
+        if len(self._parts) > _MOST_PARTS:
+            part, self._waiting = b"".join(self._parts), 0
+            self._parts.clear()
+        elif self._parts:
             part = self._parts.popleft()
-            self._waiting -= len(part)
+            self._waiting -= len(part) + _PART_BYTES
         return {"type": "http.request", "body": part, "more_body": bool(self._parts) or cycle.more_body}
 
     @property
@@ -68,11 +83,33 @@ class RequestConnection:
 
     async def send_chunk(self, chunk: Chunk) -> None:
         """Send a part of a chunked answer as it is; uvicorn would copy it, to put its length before it."""
+        size = size_of(chunk)
+        head, end = b"%x\r\n" % size, b"\r\n"
+        if size <= _AT_ONCE_BYTES:
+            await self._write(head, *chunk, end)
+            return
+        await self._write(head)
+        for part in chunk:
+            view = memoryview(part)
+            for start in range(0, len(view), _AT_ONCE_BYTES):
+                await self._write(view[start : start + _AT_ONCE_BYTES])
+        await self._write(end)
+
+    async def _write(self, *parts: Bytes) -> None:
+        """Write as soon as there is room.
+
+        Raises:
+            Failure: If the caller took too long to make room, and the connection was cut.
+            Disconnected: If the caller is gone.
+        """
         flow, transport = self._protocol.flow, self._protocol.transport
         if flow.write_paused:
             await flow.drain()
-        if not transport.is_closing():
-            transport.writelines((b"%x\r\n" % size_of(chunk), *chunk, b"\r\n"))
+        if self._protocol.has_stuck:
+            raise failures.too_slow("Nothing of the answer was taken", self._protocol.settings.idle_timeout)
+        if transport.is_closing():
+            raise Disconnected
+        transport.writelines(parts)
 
     async def send_whole(self, answer: Answer) -> None:
         """Do what uvicorn does with an answer in two parts: its checks of each header take longer than all the rest."""

@@ -34,7 +34,12 @@ class Connection(Protocol):
         """Close the connection without sending what still waits."""
 
     async def send_chunk(self, chunk: Chunk) -> None:
-        """Send a part of an answer that has begun and has no length, without a copy."""
+        """Send a part of an answer that has begun and has no length, without a copy.
+
+        Raises:
+            Failure: If the caller does not take it.
+            Disconnected: If the caller is gone.
+        """
 
     async def send_whole(self, answer: Answer) -> None:
         """Send a whole answer that is no failure, in one piece; its headers are taken as they are."""
@@ -72,11 +77,11 @@ class Exchange(Request):
 
     async def send(self, chunk: Chunk) -> None:
         """Send a part of the body; an empty one is the end."""
-        self.sent += size_of(chunk)
         if chunk and self._connection is not None:
             await self._connection.send_chunk(chunk)
         else:
             await self._send({"type": "http.response.body", "body": b"".join(chunk), "more_body": bool(chunk)})
+        self.sent += size_of(chunk)
 
     async def answer(self, answer: Answer) -> None:
         """Send a whole answer."""

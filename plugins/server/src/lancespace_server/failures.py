@@ -116,3 +116,13 @@ def timed_out(seconds: float) -> Failure:
         f"The operation takes longer than {seconds:g} s and goes on without you: look whether it succeeded "
         "before you send it again.",
     )
+
+
+def stopped() -> Failure:
+    """The server stops; no ``Retry-After``, since it is not known how far the operation got."""
+    return Failure(
+        503,
+        ErrorCode.SERVICE_UNAVAILABLE,
+        "The server stops and could not wait for the operation: look whether it succeeded before you send it again.",
+        ((b"connection", b"close"),),
+    )

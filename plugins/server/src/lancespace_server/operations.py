@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING
 
 from lance_namespace import ErrorCode, LanceNamespaceError
 
+from lancespace.operations import Payload
 from lancespace_server import failures
 from lancespace_server.calls import Call
 from lancespace_server.exchange import Exchange
@@ -43,8 +45,10 @@ class OperationsApp:
             await self._answer(exchange)
         except Disconnected:
             exchange.status = 499
+        except asyncio.CancelledError:  # The HTTP server was told to stop, and has no more time.
+            await exchange.break_off(failures.stopped())
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
-            await exchange.break_off(_failure(exchange, error))
+            await exchange.break_off(failure_of(exchange, error))
         finally:
             self._services.reports.add(exchange, time.perf_counter() - started)
 
@@ -68,7 +72,7 @@ class OperationsApp:
             request.principal = principal
             answer = self._call(request, operation, segments, body)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
-            answer = request.fail(_failure(request, error))
+            answer = request.fail(failure_of(request, error))
         services.reports.add(request, time.perf_counter() - started)
         return answer
 
@@ -89,12 +93,13 @@ class OperationsApp:
         exchange.principal = await self._guard.admit(exchange)
         PRINCIPAL.set(exchange.principal)
         services = self._services
-        services.pool.admit(exchange.principal)
+        streams = operation.takes_data or operation.result is Payload.ARROW_FILE
+        services.pool.admit(exchange.principal, streams=streams)
         try:
             with services.tracing.span(operation.name, exchange):
                 await Transfer(services, exchange, operation, segments).answer()
         finally:
-            services.pool.release(exchange.principal)
+            services.pool.release(exchange.principal, streams=streams)
 
     def _find(self, exchange: Exchange) -> tuple[Operation, list[str]]:
         path = exchange.path
@@ -107,7 +112,7 @@ class OperationsApp:
         return operation, segments
 
 
-def _failure(request: Request, error: Exception) -> Failure:
+def failure_of(request: Request, error: Exception) -> Failure:
     """The answer to what went wrong; of what nobody foresaw, the log has the details, the caller the request id."""
     if isinstance(error, Failure):
         return error

@@ -7,36 +7,34 @@ import ssl
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import ErrorCode
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from lancespace_server import failures
 from lancespace_server.auth.certificates import subject_of
 from lancespace_server.connection import RequestConnection
 from lancespace_server.exchange import CONNECTION
 from lancespace_server.failures import Failure
-from lancespace_server.request import Request
+from lancespace_server.writing import WatchedProtocol
 
 if TYPE_CHECKING:
     from uvicorn.config import Config
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-    from lancespace_server.request import Answer, AtOnce
-    from lancespace_server.settings import ServerSettings
+    from lancespace_server.request import AtOnce
 
 MAX_HEAD_BYTES = 64 * 1024
 
 
-class GuardedProtocol(HttpToolsProtocol):
+class GuardedProtocol(WatchedProtocol):
     """A connection. A caller that sends its head slowly, or endlessly, does not keep it for long."""
 
     def __init__(self, config: Config, *args: Any, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
-        factory: Any = config.app
-        self.settings: ServerSettings = factory.settings
         self._timer: asyncio.TimerHandle | None = None
         self._is_in_head = True
         self._has_progressed = False
         self._head_bytes = 0
+        self._hosts = 0
+        self._complaint = ""
         self._subject = ""
         self._at_once: AtOnce | None = getattr(self.app, "at_once", None)
         self._known: RequestConnection
@@ -61,27 +59,41 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count what comes before the head is complete; after an early answer, take the rest for a while only."""
+        """Count what comes without being part of a body; after an early answer, take the rest for a while only."""
         self._has_progressed = self._has_answered = False
         super().data_received(data)
         if self.transport.is_closing():
             return
         if self._held is not None:
             self._hand_over()
-        if not self._is_in_head or self._has_progressed:
+        if self._has_progressed:
             self._head_bytes = 0
         else:
             self._head_bytes += len(data)
         if self._head_bytes > MAX_HEAD_BYTES:
-            message = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes."
+            message = f"The head of the request, or what follows its body, is larger than {MAX_HEAD_BYTES} bytes."
             self._refuse(Failure(431, ErrorCode.INVALID_INPUT, message))
-        elif self._timer is None and (self._head_bytes or (not self._is_in_head and self.cycle.response_complete)):
+        elif self._timer is None and (self._head_bytes if self._is_in_head else self.cycle.response_complete):
             self._expect_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header. A trailer, which comes after the body, is none: nobody may decide anything by it."""
+        if not self._is_in_head:
+            return
+        name = name.lower()
+        if name == b"host":
+            self._hosts += 1
+        elif name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """The head is there in time. The application gets it now, or once it is clear that it has to wait."""
         self._stop_timer()
-        self._is_in_head, self._has_progressed = False, True
+        if self._hosts != 1 and (self._hosts or self.parser.get_http_version() == "1.1"):
+            self._complaint = f"The request has {self._hosts} Host headers: send one."
+            raise ValueError(self._complaint)  # Which ends the parsing, and the request with it.
+        self._is_in_head, self._has_progressed, self._hosts = False, True, 0
         if self._at_once is not None and self._is_free():
             self._held = []
         else:
@@ -89,6 +101,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Hold the part back, or give it to the application."""
+        self._has_progressed = True
         if self._held is not None:
             self._held.append(body)
         else:
@@ -106,18 +119,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with the spec's JSON error."""
-        self._refuse(Failure(400, ErrorCode.INVALID_INPUT, msg))
-
-    def write(self, answer: Answer, *, keep_alive: bool) -> None:
-        """Send a whole answer, which ends the request; its headers are taken as they are."""
-        headers = (*self.server_state.default_headers, *answer.headers)
-        lines = [name + b": " + value + b"\r\n" for name, value in headers]
-        if not keep_alive:
-            lines.append(b"connection: close\r\n")
-        self.transport.write(b"".join((STATUS_LINE[answer.status], *lines, b"\r\n", answer.body)))
-        if not keep_alive:
-            self.transport.close()
-        self.on_response_complete()
+        self._refuse(Failure(400, ErrorCode.INVALID_INPUT, self._complaint or msg))
 
     def _is_free(self) -> bool:
         """Whether nothing is in the way of an answer at once.
@@ -137,21 +139,13 @@ class GuardedProtocol(HttpToolsProtocol):
         path, _, query = self.url.partition(b"?")
         if self._at_once is None or not path.startswith(b"/") or b"#" in self.url or not self.url.isascii():
             return False
-        parser = self.parser
-        remote = self.client[0] if self.client else None
-        request = Request(
-            parser.get_method().decode("ascii"),
-            path.decode("latin-1"),
-            query,
-            self.headers,
-            remote,
-            is_secure=self.scheme == "https",
-        )
+        request = self.request(self.parser.get_method().decode("ascii"), path.decode("latin-1"), query)
         request.subject = self._subject
         answer = self._at_once(request, body)
         if answer is None:
             return False
         self._has_answered = True
+        parser = self.parser
         self.write(answer, keep_alive=parser.get_http_version() != "1.0" and parser.should_keep_alive())
         return True
 
@@ -166,7 +160,8 @@ class GuardedProtocol(HttpToolsProtocol):
         """Have uvicorn start the application, and give it what ASGI has no word for."""
         super().on_headers_complete()
         self._known = RequestConnection(self, self.cycle, self._subject)
-        self.scope["extensions"] = {CONNECTION: self._known}  # type: ignore[dict-item]
+        extensions: dict[str, Any] = self.scope.setdefault("extensions", {})
+        extensions[CONNECTION] = self._known
 
     def _expect_head(self) -> None:
         self._timer = self.loop.call_later(self.settings.header_timeout, self._too_slow)
@@ -178,17 +173,23 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         self._timer = None
-        if self._head_bytes:
+        if self._head_bytes and self._is_in_head:
             limit = self.settings.header_timeout
             self._refuse(failures.too_slow("The head of the request did not come", limit))
         else:
             self.transport.close()
+            self._see_it_close()
 
     def _refuse(self, failure: Failure) -> None:
         """Answer without the application, and hang up."""
-        body = failure.body("none")
-        lines = [STATUS_LINE[failure.status], b"content-type: application/json\r\nconnection: close\r\n"]
-        lines += [name + b": " + value + b"\r\n" for name, value in failure.headers if name != b"connection"]
-        lines += [b"content-length: %d\r\n\r\n" % len(body), body]
-        self.transport.write(b"".join(lines))
-        self.transport.close()
+        if self._has_begun():
+            self.transport.abort()
+        else:
+            self.write_failure(failure)
+
+    def _has_begun(self) -> bool:
+        """Whether (part of) an answer to what is being read was sent: another one would only garble it."""
+        last: RequestResponseCycle | None = self.cycle
+        if last is None or self._held is not None or (last.response_complete and self._is_in_head):
+            return False
+        return last.response_started

@@ -41,6 +41,7 @@ class Transfer(Call):
         super().__init__(services, exchange, operation, segments)
         self._settings = services.settings
         self._pool = services.pool
+        self._lane = services.pool.transfers
         self._policy = services.policy
         self._exchange = exchange
 
@@ -63,14 +64,16 @@ class Transfer(Call):
         self._check_type((answers.JSON,))
         if int(exchange.headers.content_length or 0) > limit:
             raise failures.too_large("The body", limit, "max_json_bytes")
-        body, has_more = b"", True
+        parts: list[bytes] = []
+        size, has_more = 0, True
         while has_more:
             message = await self._receive()
-            body += message.get("body", b"")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
             has_more = message.get("more_body", False)
-            if len(body) > limit:
+            if size > limit:
                 raise failures.too_large("The body", limit, "max_json_bytes")
-        return body
+        return b"".join(parts)
 
     async def _receive(self) -> Message:
         if self._exchange.has_all:
@@ -102,11 +105,13 @@ class Transfer(Call):
         upload = Upload(self._exchange.receive, self._settings)
         self._refuse_announced()
         await upload.receive_first()
+        if upload.failure is not None:
+            raise upload.failure
         if upload.begins_with(_FILE_MAGIC):
             raise InvalidInputError("The body is an Arrow IPC file: send an Arrow IPC stream.")
         receiving = asyncio.ensure_future(upload.receive_rest())
         try:
-            answer = await self._pool.run(lambda: self._with_data(request, upload))
+            answer = await self._lane.run(lambda: self._with_data(request, upload))
         except Exception:
             if upload.failure is not None:
                 raise upload.failure from None
@@ -127,9 +132,8 @@ class Transfer(Call):
             return self._namespace.call(self._operation, request, reader)
 
     def _reading(self, upload: Upload) -> AbstractContextManager[pa.RecordBatchReader]:
-        if self._operation.name == "create_table":
-            return incoming.spooled(upload, self._settings)
-        return incoming.streamed(upload)
+        reading = incoming.spooled if self._operation.name == "create_table" else incoming.streamed
+        return reading(upload, self._settings)
 
     # --- Arrow data out ---------------------------------------------------------------------------------------------
 
@@ -138,12 +142,15 @@ class Transfer(Call):
         request = self._request(await self._json_body())
         as_stream = answers.ARROW_STREAM in self._exchange.headers.accept
         download = Download(self._settings)
-        running = self._pool.threads.start(lambda: self._query(request, download, as_stream=as_stream))
+        job = self._lane.threads.start(lambda: self._query(request, download, as_stream=as_stream))
         try:
-            await self._send_all(download, answers.ARROW_STREAM if as_stream else answers.ARROW_FILE)
+            with Deadline(self._settings.request_timeout, lambda: self._lane.late(job)):
+                first = await download.next()
+            await self._send_all(first, download, answers.ARROW_STREAM if as_stream else answers.ARROW_FILE)
         finally:
+            job.withdraw()
             download.abandon()
-        await running
+        await job.future
 
     def _query(self, request: BaseModel, download: Download, *, as_stream: bool) -> None:
         """Write the result; what goes wrong reaches the event loop through the download."""
@@ -157,17 +164,10 @@ class Transfer(Call):
             failure = error
         download.finish(failure)
 
-    async def _send_all(self, download: Download, content_type: bytes) -> None:
-        limit = self._settings.request_timeout
-        with Deadline(limit, lambda: failures.timed_out(limit)):
-            chunk = await download.next()
+    async def _send_all(self, chunk: Chunk, download: Download, content_type: bytes) -> None:
+        """Send chunk after chunk; the connection sees to it that they are taken."""
         await self._exchange.begin(self._operation.status, content_type)
         while chunk:
-            await self._send(chunk)
+            await self._exchange.send(chunk)
             chunk = await download.next()
         await self._exchange.send([])
-
-    async def _send(self, chunk: Chunk) -> None:
-        limit = self._settings.idle_timeout
-        with Deadline(limit, lambda: failures.too_slow("Nothing of the answer was taken", limit)):
-            await self._exchange.send(chunk)

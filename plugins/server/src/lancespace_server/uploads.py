@@ -40,6 +40,7 @@ class Upload:
         self._waiting = 0
         self._wanted = 0
         self._has_ended = False
+        self._is_whole = True
         self.total = 0
         self.failure: Failure | Disconnected | None = None
         self.closed = False
@@ -58,7 +59,7 @@ class Upload:
                     await self._room.wait()
         finally:
             if not self._has_ended:
-                self.abort()  # Nothing more comes, whatever the reason: nobody may wait for it.
+                self.abort()  # Nothing more is taken, whatever the reason: nobody may wait for it.
 
     def begins_with(self, magic: bytes) -> bool:
         """Whether the body is of a kind that is known by its first bytes."""
@@ -66,8 +67,16 @@ class Upload:
             return b"".join(itertools.islice(self._chunks, len(magic)))[: len(magic)] == magic
 
     def abort(self) -> None:
-        """Nobody waits for the operation any more: let it fail."""
-        self._end(Disconnected())
+        """Let whoever still reads fail. Why is not known here: :attr:`failure` stays as it is."""
+        with self._changed:
+            self._is_whole, self._has_ended = False, True
+            self._changed.notify()
+
+    def refuse(self, failure: Failure | Disconnected) -> None:
+        """Take no more of the body, and say why."""
+        with self._changed:
+            self.failure = self.failure or failure
+        self.abort()
 
     async def _receive_one(self) -> bool:
         """Take one chunk; False if there is nothing to wait for any more."""
@@ -78,10 +87,10 @@ class Upload:
             with Deadline(limit, lambda: failures.too_slow("Nothing of the request's body came", limit)):
                 message = await self._receive()
         except Failure as failure:
-            self._end(failure)
+            self.refuse(failure)
             return False
         if message["type"] == "http.disconnect":
-            self._end(Disconnected())
+            self.refuse(Disconnected())
             return False
         self._add(message.get("body", b""))
         if not message.get("more_body", False):
@@ -92,7 +101,7 @@ class Upload:
         self.total += len(chunk)
         limit = self._settings.max_data_bytes
         if limit is not None and self.total > limit:
-            self._end(failures.too_large("The body", limit, "max_data_bytes"))
+            self.refuse(failures.too_large("The body", limit, "max_data_bytes"))
             return
         with self._changed:
             self._chunks.append(chunk)
@@ -100,9 +109,8 @@ class Upload:
             if self._waiting >= self._wanted:
                 self._changed.notify()
 
-    def _end(self, failure: Failure | Disconnected | None = None) -> None:
+    def _end(self) -> None:
         with self._changed:
-            self.failure = self.failure or failure
             self._has_ended = True
             self._changed.notify()
 
@@ -112,11 +120,8 @@ class Upload:
         """Exactly ``size`` bytes, or less at the end of the body; everything if negative.
 
         Raises:
-            OSError: If the body is not whole, or more is asked for at once than is held in memory.
+            OSError: If the body is not whole.
         """
-        if size > self._settings.max_batch_bytes:
-            limit = self._settings.max_batch_bytes
-            self._end(failures.too_large("A record batch of the body", limit, "max_batch_bytes"))
         parts: list[Bytes] = []
         missing = size
         while missing != 0 and (taken := self._take(missing)):
@@ -131,7 +136,7 @@ class Upload:
             self._wanted = min(most, at_once) if most >= 0 else at_once
             while self._waiting < self._wanted and not self._has_ended:
                 self._changed.wait()
-            if self.failure is not None:
+            if not self._is_whole:
                 raise OSError("the body of the request is not whole")
             taken = self._cut(self._waiting if most < 0 else most)
         self._wake()

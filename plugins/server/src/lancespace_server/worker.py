@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import os
 import ssl
 import sys
@@ -11,6 +13,7 @@ from uvicorn import Config, Server
 
 from lancespace_server.protocol import GuardedProtocol
 from lancespace_server.settings import API_KEYS_VARIABLE
+from lancespace_server.stopping import STOP
 
 if TYPE_CHECKING:
     import socket
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 
     from lancespace_server.serving import AppFactory
     from lancespace_server.settings import ServerSettings
+
+_FAILED_TO_START = 3
+"""uvicorn's exit code."""
 
 _KEEP_ALIVE_SECONDS = 75
 """Longer than proxies keep their idle connections, so that it is they who close them."""
@@ -35,7 +41,7 @@ def work(
     listener: socket.socket, factory: AppFactory, settings: ServerSettings, when_ready: Callable[[], None]
 ) -> None:
     """Serve until told to stop; ``when_ready`` is called once connections are taken."""
-    _Server(_config(factory, settings), when_ready).run(sockets=[listener])
+    _Server(_config(factory, settings), settings, when_ready).run(sockets=[listener])
 
 
 def say(what: str) -> None:
@@ -47,16 +53,33 @@ def say(what: str) -> None:
 class _Server(Server):
     """A server that says when it has begun and when it ends; uvicorn says the first before it listens."""
 
-    def __init__(self, config: Config, when_ready: Callable[[], None]) -> None:
+    def __init__(self, config: Config, settings: ServerSettings, when_ready: Callable[[], None]) -> None:
         super().__init__(config)
+        self._settings = settings
         self._when_ready = when_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._when_ready()
+        """Do what uvicorn does with sockets that are bound, which knows no limit for the handshake of TLS."""
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(_FAILED_TO_START)
+        self.servers = [await self._listen(bound) for bound in sockets or ()]
+        self.started = True
+        self._when_ready()
+
+    async def _listen(self, bound: socket.socket) -> asyncio.Server:
+        config = self.config
+        more: dict[str, Any] = {"ssl_handshake_timeout": self._settings.header_timeout} if config.ssl else {}
+        return await asyncio.get_running_loop().create_server(
+            lambda: GuardedProtocol(config, self.server_state, self.lifespan.state),
+            sock=bound,
+            ssl=config.ssl,
+            backlog=config.backlog,
+            **more,
+        )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        STOP.begin()
         say(f"stopping process {os.getpid()}; what runs is finished first")
         await super().shutdown(sockets)
 
@@ -76,7 +99,7 @@ def _config(factory: AppFactory, settings: ServerSettings) -> Config:
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(settings.shutdown_timeout),
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_timeout),
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
         ssl_ca_certs=settings.tls_client_ca,
