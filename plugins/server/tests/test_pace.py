@@ -7,7 +7,7 @@ import time
 import pytest
 
 from lancespace.operations import OPERATIONS
-from lancespace_server.pace import FAST_SECONDS, MOST_TRUST, TRUST, Pace
+from lancespace_server.pace import DOUBT_SECONDS, FAST_SECONDS, MOST_TRUST, STALL_SECONDS, TRUST, Pace
 
 READ = OPERATIONS["describe_table"]
 
@@ -29,6 +29,27 @@ def test_one_slow_answer_among_many_is_forgiven_and_two_are_not():
 
     assert seen(pace, 1, 2 * FAST_SECONDS).is_fast(READ)
     assert not seen(pace, 1, 2 * FAST_SECONDS).is_fast(READ)
+
+
+def test_an_answer_that_everybody_felt_costs_all_trust_for_a_while(monkeypatch: pytest.MonkeyPatch):
+    """Else one slow table among fast ones would hold up all others again and again."""
+    pace = seen(seen(Pace(), 10 * MOST_TRUST), TRUST, operation="list_tables")
+    seen(pace, 1, 1.5 * STALL_SECONDS)
+
+    assert not pace.is_fast(READ)
+    assert not pace.is_fast(OPERATIONS["list_tables"])
+    assert not seen(pace, 10 * MOST_TRUST).is_fast(READ)
+
+    now = time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: now() + DOUBT_SECONDS)
+    assert seen(pace, MOST_TRUST).is_fast(READ)
+    seen(pace, 1, 1.5 * STALL_SECONDS)
+    monkeypatch.setattr(time, "perf_counter", lambda: now() + 2.5 * DOUBT_SECONDS)
+    assert not seen(pace, MOST_TRUST).is_fast(READ), "it is doubted for longer each time"
+
+
+def test_a_slow_answer_of_a_thread_is_felt_by_nobody():
+    assert seen(seen(Pace(), 1, 1.5 * STALL_SECONDS), TRUST).is_fast(READ)
 
 
 def test_a_slow_store_is_never_trusted():

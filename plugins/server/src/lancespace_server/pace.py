@@ -20,15 +20,25 @@ MOST_TRUST, LOST_TRUST = 200, 100
 and then, because the process had to wait for its turn; two in a row are the store's own."""
 
 
+STALL_SECONDS = 0.1
+"""An answer of the event loop that takes longer is felt by everybody else."""
+
+DOUBT_SECONDS, MOST_DOUBT_SECONDS = 10.0, 3600.0
+"""How long nothing is trusted after such an answer; twice as long after each further one."""
+
+
 class Pace:
     """Watches how long metadata reads take, and says when the event loop may answer them itself.
 
     So a catalog in memory or on a local disk is answered without a thread, and one behind a network never is. What is
-    given up: a store that was fast and then hangs keeps the event loop of one worker waiting, twice at most.
+    given up: a store that was fast and then hangs keeps the event loop of one worker waiting, once. Then threads answer
+    everything for a while, so that one slow table among fast ones does not hold up all others again and again.
     """
 
     def __init__(self) -> None:
         self._trust: Counter[str] = Counter()
+        self._doubt = DOUBT_SECONDS
+        self._trusts_from = 0.0
 
     def is_fast(self, operation: Operation) -> bool:
         """Whether to run the operation right here."""
@@ -42,8 +52,16 @@ class Pace:
         try:
             return function()
         finally:
-            trust = self._trust[operation.name]
-            if time.perf_counter() - started > FAST_SECONDS:
-                self._trust[operation.name] = max(trust - LOST_TRUST, 0)
-            elif trust < MOST_TRUST:
-                self._trust[operation.name] = trust + 1
+            self._note(operation.name, started, time.perf_counter())
+
+    def _note(self, name: str, started: float, ended: float) -> None:
+        trust, seconds = self._trust[name], ended - started
+        if seconds <= FAST_SECONDS:
+            if trust < MOST_TRUST and ended >= self._trusts_from:
+                self._trust[name] = trust + 1
+        elif seconds > STALL_SECONDS and trust >= TRUST:
+            self._trust.clear()
+            self._trusts_from = ended + self._doubt
+            self._doubt = min(2 * self._doubt, MOST_DOUBT_SECONDS)
+        else:
+            self._trust[name] = max(trust - LOST_TRUST, 0)
