@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from lancespace.testing.samples import COUNT, sample, stream
 from lancespace.testing.waiting import until
-from plugins.server.tests.hosting import Running, client, served
+from plugins.server.tests.hosting import Running, client, running, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
 NAMESPACES = 30
@@ -52,6 +53,66 @@ def test_a_worker_that_dies_is_replaced(server: Running):
     os.kill(second, signal.SIGKILL)
 
     assert until(lambda: _tables(server), bool) is not None
+
+
+def test_a_worker_that_gives_up_later_is_replaced(tmp_path: Path):
+    """It did serve: another one may, too."""
+    with _failing(tmp_path, "threading.Timer(2, os._exit, (7,)).start() if first else None") as server:
+        until(lambda: server.lines().count("another one takes its place"), bool)
+
+        assert until(lambda: _tables(server), bool) == {"tables": []}
+
+
+def test_a_server_whose_workers_die_again_and_again_stops(tmp_path: Path):
+    with _failing(tmp_path, "os._exit(7)") as server:
+        assert server.process.wait(60) == 1
+
+    assert "ended with exit code 7; the server stops" in server.lines()
+
+
+def _failing(folder: Path, failure: str) -> AbstractContextManager[Running]:
+    """A server whose workers do something when they are ready; ``first`` is true in one of them."""
+    script = folder / "failing.py"
+    script.write_text(FAILING.replace("FAILURE", failure).replace("FOLDER", repr(str(folder))), encoding="utf-8")
+    return running([str(script)], folder)
+
+
+FAILING = """
+import os, pathlib, threading
+from lancespace_server import ServerSettings, serve, supervisor, worker
+
+supervisor._MOST_DEATHS = 3
+
+class Server(worker._Server):
+    async def startup(self, sockets=None):
+        await super().startup(sockets)
+        try:
+            first = not (pathlib.Path(FOLDER) / "first").mkdir()
+        except FileExistsError:
+            first = False
+        FAILURE
+
+worker._Server = Server
+
+if __name__ == "__main__":
+    serve("dir", {"root": FOLDER + "/catalog"}, ServerSettings(port=0, workers=2))
+"""
+
+
+def test_workers_do_not_outlive_what_started_them(tmp_path: Path):
+    with served(tmp_path, "dir", f"root={tmp_path / 'catalog'}", "--workers", "2") as server:
+        workers = _workers(server)
+        server.process.kill()
+        server.process.wait()
+
+        assert until(lambda: [pid for pid in workers if _is_alive(pid)], lambda alive: not alive) == []
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False
 
 
 def _workers(server: Running) -> list[int]:
