@@ -14,13 +14,15 @@ from lancespace.testing.samples import sample, stream
 from plugins.server.tests.hosting import Running, client, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
-ROUNDS = 150
+ROUNDS = 100
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+@pytest.fixture(scope="module", params=[None, 256], ids=["held in memory", "streamed"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One whose buffer holds all of these bodies, and one whose buffer holds none of them."""
     folder = tmp_path_factory.mktemp("fuzz")
-    with served(folder, "dir", f"root={folder / 'catalog'}", "--no-access-log") as running:
+    limits = ["--buffer-bytes", str(request.param)] if request.param else []
+    with served(folder, "dir", f"root={folder / 'catalog'}", "--no-access-log", *limits) as running:
         yield running
 
 

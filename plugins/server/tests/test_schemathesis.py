@@ -39,21 +39,29 @@ def _register_arrow() -> None:
 _register_arrow()
 
 
-def test_the_document_is_kept(tmp_path: Path):
-    with served(tmp_path, "dir", f"root={tmp_path / 'catalog'}", "--no-access-log") as server, client(server) as http:
+KEYS = {"LANCESPACE_SERVER_API_KEYS": "tester:a-key"}
+
+
+@pytest.mark.parametrize("keys", [{}, KEYS], ids=["everybody", "callers with a key"])
+def test_the_document_is_kept(tmp_path: Path, keys: dict[str, str]):
+    headers = {"x-api-key": "a-key"} if keys else {}
+    quiet = served(tmp_path, "dir", f"root={tmp_path / 'catalog'}", "--no-access-log", environment=keys)
+    with quiet as server, client(server, headers=headers) as http:
         schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
         seen = set()
         for result in schema.get_all_operations():
             assert isinstance(result, Ok)
             operation = result.ok()
             seen.add(operation.definition.raw["operationId"])
-            _explore(operation, http)
+            _explore(operation, http, headers)
         assert server.process.poll() is None
 
     assert seen == {row.operation_id for row in OPERATIONS.values()}
 
 
-def _explore(operation: schemathesis.APIOperation[Any, Any, Any, Any], http: httpx.Client) -> None:
+def _explore(
+    operation: schemathesis.APIOperation[Any, Any, Any, Any], http: httpx.Client, headers: dict[str, str]
+) -> None:
     arrow = {"content-type": "application/vnd.apache.arrow.stream"}
     http.post("/v1/table/things/create?mode=overwrite", content=stream(sample()), headers=arrow).raise_for_status()
 
@@ -71,6 +79,6 @@ def _explore(operation: schemathesis.APIOperation[Any, Any, Any, Any], http: htt
             case.path_parameters["id"] = "things"
             if isinstance(case.body, dict):
                 case.body.pop("id", None)
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=CHECKS, headers=headers)
 
     explore()
