@@ -2,10 +2,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import lance
+import pyarrow as pa
 import pytest
-from lance_namespace import InvalidInputError, LanceNamespaceError, TableColumnNotFoundError
+from lance_namespace import (
+    InvalidInputError,
+    LanceNamespaceError,
+    TableColumnNotFoundError,
+    UnsupportedOperationError,
+)
 
-from core.tests.jobs.support import TABLE, files, fill, ids
+from core.tests.jobs.support import TABLE, files, fill, ids, rows
 from lancespace import jobs
 from lancespace.jobs import changing
 
@@ -81,3 +88,28 @@ def test_mistakes_are_told_before_a_job_begins(ns: Namespace) -> None:
         jobs.update_rows(ns, TABLE, {})
     with pytest.raises(TableColumnNotFoundError, match="price"):
         jobs.update_rows(ns, TABLE, {"price": "1"})
+
+
+def test_a_part_of_a_column_is_not_set(ns: Namespace) -> None:
+    """It would succeed and do nothing."""
+    ns.create_table(TABLE, pa.table({"id": [1], "st": [{"x": 1}]}))
+    with pytest.raises(UnsupportedOperationError, match=r"'st\.x' is a part of one"):
+        jobs.update_rows(ns, TABLE, {"st.x": "99"})
+
+
+def test_rows_keep_their_stable_ids(ns: Namespace) -> None:
+    location = str(ns.declare_table(TABLE).location)
+    lance.write_dataset(rows(0, 10), location, enable_stable_row_ids=True, max_rows_per_file=5)
+    jobs.update_rows(ns, TABLE, {"name": "'x'"}, where="id IN (2, 3, 7)").wait()
+    found = ns.table(TABLE).dataset().to_table(with_row_id=True)
+    assert dict(zip(found["id"].to_pylist(), found["_rowid"].to_pylist(), strict=True)) == {n: n for n in range(10)}
+    assert ns.table(TABLE).count("name = 'x'") == 3
+
+
+def test_tables_with_blobs_are_refused(ns: Namespace) -> None:
+    schema = pa.schema([("id", pa.int64()), pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})])
+    ns.create_table(TABLE, pa.table({"id": [1], "b": [b"x"]}, schema=schema))
+    with pytest.raises(UnsupportedOperationError, match=r"update table .*the column 'b' holds blobs: delete the rows"):
+        jobs.update_rows(ns, TABLE, {"id": "2"})
+    with pytest.raises(UnsupportedOperationError, match=r"copy table .*the column 'b' holds blobs"):
+        jobs.copy_table(ns, TABLE, ns, "sales.copy")

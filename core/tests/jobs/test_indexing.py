@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,10 @@ SCALAR = {
     "NGRAM": "text",
     "FTS": "text",
     "INVERTED": "text",
+    "MINHASHLSH": "text",
+    "RTREE": "place",
 }
+PLACE = pa.field("place", pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
 FRAGMENTS, ROWS, DIMENSION = 3, 400, 32
 
 
@@ -50,6 +54,8 @@ def fill(ns: Namespace) -> None:
                 "v": pa.FixedSizeListArray.from_arrays(floats, DIMENSION),
             }
         )
+        places = pa.array([struct.pack("<BIdd", 1, 1, one, one) for one in numbers])
+        table = table.append_column(PLACE, places)
         (ns.insert_into_table if number else ns.create_table)(TABLE, table)
 
 
@@ -122,3 +128,11 @@ def test_mistakes_are_told_before_a_job_begins(ns: Namespace) -> None:
     with pytest.raises(TableIndexAlreadyExistsError, match="id_idx"):
         jobs.build_index(ns, TABLE, "id", "BTREE")
     assert files(ns) == before
+
+
+def test_an_empty_table_can_have_an_index(ns: Namespace) -> None:
+    ns.create_table(TABLE, pa.table({"id": pa.array([], pa.int64())}))
+    jobs.build_index(ns, TABLE, "id", "BTREE").wait()
+    ns.insert_into_table(TABLE, [{"id": 1}])
+    jobs.maintain(ns).wait()
+    assert ns.describe_table_index_stats(TABLE, index_name="id_idx").num_indexed_rows == 1

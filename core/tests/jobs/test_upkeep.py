@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from lance_namespace import ConcurrentModificationError
 
 from core.tests.jobs.support import TABLE, files, fill, folder, ids, rows
-from lancespace import jobs
+from lancespace import jobs, views
 from lancespace.handles import TableHandle
-from lancespace.jobs import JobFailedError
+from lancespace.jobs import JobFailedError, SubmittedJob, maintenance
 from lancespace.jobs.stages import FOLDER, Stage
 
 if TYPE_CHECKING:
@@ -95,3 +98,63 @@ def test_a_table_that_fails_is_named_and_the_others_are_done(ns: Namespace) -> N
     with pytest.raises(JobFailedError, match=r"1 of 2 tables failed: .*sales\.bad"):
         jobs.maintain(ns).wait()
     assert fragments(ns) == 1
+
+
+def looked_after(monkeypatch: pytest.MonkeyPatch, before: Callable[[str], None] = lambda _: None) -> list[str]:
+    """The tables that are looked after from now on; something may happen before each."""
+    real = maintenance._improve
+    done: list[str] = []
+
+    def recorded(task: Any) -> Any:
+        done.append(task.handle.name)
+        before(task.handle.name)
+        return real(task)
+
+    monkeypatch.setattr(maintenance, "_improve", recorded)
+    return done
+
+
+def test_a_repeat_of_a_maintenance_passes_over_what_was_done_and_has_not_changed(
+    ns: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sales.changed", "sales.done", "sales.bad"):
+        fill(ns, table=name)
+    broken = next((folder(ns, "sales.bad") / "data").iterdir())
+    content = broken.read_bytes()
+    broken.unlink()
+    with pytest.raises(JobFailedError, match="1 of 3 tables failed"):
+        jobs.maintain(ns).wait()
+    broken.write_bytes(content)
+    ns.insert_into_table("sales.changed", rows(40, 50))
+    done = looked_after(monkeypatch)
+    jobs.maintain(ns).wait()
+    assert sorted(done) == ["sales.bad", "sales.changed"]
+    jobs.maintain(ns).wait()
+    assert len(done) == 2 + 3  # A new run looks at all of them.
+
+
+def test_a_table_in_which_others_were_in_the_way_is_tried_again(ns: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(ns)
+
+    def refuse(_: str) -> None:
+        if len(done) < 3:
+            raise ConcurrentModificationError("somebody was faster")
+
+    done = looked_after(monkeypatch, refuse)
+    jobs.maintain(ns).wait()
+    assert len(done) == 3
+    assert fragments(ns) == 1
+
+
+def test_maintenance_leaves_views_to_their_refresh(ns: Namespace) -> None:
+    fill(ns)
+    ns.create_materialized_view(
+        "sales.view", **views.query_view(f"SELECT id FROM {TABLE}", pa.schema([("id", pa.int64())]))
+    )
+    for start in (40, 50):
+        SubmittedJob(ns, str(ns.refresh_materialized_view("sales.view").job_id)).wait()
+        ns.insert_into_table(TABLE, rows(start, start + 10))
+    before = fragments(ns, "sales.view")
+    assert before > 1
+    jobs.maintain(ns).wait()
+    assert fragments(ns, "sales.view") == before

@@ -65,7 +65,7 @@ def test_the_table_of_exit_codes_is_whole():
 
 @pytest.mark.parametrize(("path", "command"), ALL, ids=[path for path, _ in ALL])
 def test_every_command_has_an_example(path: str, command: Any):
-    own = {path, path.replace("lancespace job compact", "lancespace compact"), path.replace("job import", "import")}
+    own = {path, *(path.replace(f"job {name}", name) for name in ("compact", "import", "migrate"))}
 
     assert any(one in command.help.partition("Example: ")[2] for one in own)
 

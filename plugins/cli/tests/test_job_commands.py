@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import lance
 from pyarrow import parquet
 
 from plugins.cli.tests.conftest import orders
@@ -50,6 +51,21 @@ def test_jobs_that_keep_tables_in_order(terminal: Terminal, ns: Namespace):
     assert terminal.run("job", "clean-up", "sales.kept", "--older-than", "soon").code == 2
     assert terminal.run("job", "maintain", "--dry-run").text.endswith(" tables, and delete 0 versions.\n")
     assert terminal.run("job", "maintain", "sales", answer="y").code == 0
+
+
+def test_a_compaction_can_be_bounded(terminal: Terminal, ns: Namespace):
+    ns.create_table("sales.small", orders(0, 2))
+    for start in range(2, 12, 2):
+        ns.insert_into_table("sales.small", orders(start, start + 2))
+
+    assert terminal.run("job", "compact", "sales.small", "--target-rows", "4", "--max-tasks", "1").code == 0
+    assert len(ns.table("sales.small").dataset().get_fragments()) == 5
+
+
+def test_migration_is_among_the_jobs(terminal: Terminal, folder: Path):
+    lance.write_dataset(orders(0, 2), folder / "old" / "one.lance")
+
+    assert terminal.run("job", "migrate", "--root", "old").lines[-1] == "Entered 1 table in the manifest."
 
 
 def test_jobs_that_bring_rows(terminal: Terminal, folder: Path):

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from lance_namespace import ConcurrentModificationError, InvalidInputError
+from lance_namespace import ConcurrentModificationError, InvalidInputError, UnsupportedOperationError
 
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
-from lancespace.jobs import deletions
+from lancespace.jobs import blobs, deletions
 from lancespace.jobs.rounds import in_rounds
+from lancespace.jobs.rowids import ROW_ID, carried
 from lancespace.jobs.stages import Stage
 from lancespace.jobs.submitted import SubmittedJob, submit
 from lancespace.tables.fields import field_at
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from lancespace.namespace import Namespace
 
 ADDRESS = "_rowaddr"
-_OFFSET = 0xFFFFFFFF
-"""The part of a row's address that counts the rows of its fragment."""
+OFFSET = 0xFFFFFFFF
+"""The part of a row's address that counts the rows of its fragment; the rest is the fragment's number."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,19 @@ def update_rows(
     Raises:
         InvalidInputError: If there is nothing to update.
         TableColumnNotFoundError: If there is no such column.
+        UnsupportedOperationError: If a column is a field of a struct, or the table has blobs.
     """
     if not updates:
         raise InvalidInputError("update_rows needs at least one column to set")
     handle = TableHandle.of(namespace, table)
     dataset = _check(handle, where)
+    blobs.refuse(dataset.schema, f"update table {handle.name!r}", "delete the rows and insert them anew")
     for column in updates:
         field_at(dataset, column)
+        if column not in dataset.schema.names:
+            raise UnsupportedOperationError(
+                f"update_rows sets whole columns, and {column!r} is a part of one: set that, e.g. with named_struct(…)"
+            )
     pairs = tuple(sorted(updates.items()))
     mark = fingerprint("update", namespace.namespace_id(), handle.id, pairs, where)
     return submit(namespace, Job("update", handle.name, lambda work: _run_update(handle, pairs, where, work), mark))
@@ -96,6 +103,8 @@ def update_in_fragment(task: _Change) -> dict[str, Any]:
         fragment = dataset.get_fragment(task.fragment)
         rows = _Updated(dataset, fragment, task)
         written = task.stage.write(rows, dataset.schema)
+        if dataset.has_stable_row_ids and written["rows"]:
+            written = carried(written, rows.ids())
         left = fragment.delete_rows(rows.offsets()) if written["rows"] else fragment.metadata
     return {**written, "fragment": None if left is None else left.to_json()}
 
@@ -107,17 +116,24 @@ class _Updated:
         updates = dict(task.updates)
         self._schema = dataset.schema
         columns = {name: updates.get(name, _quoted(name)) for name in dataset.schema.names}
-        self._scanner = fragment.scanner(columns={**columns, ADDRESS: ADDRESS}, filter=task.where)
+        columns |= {ADDRESS: ADDRESS, ROW_ID: ROW_ID}
+        self._scanner = fragment.scanner(columns=columns, filter=task.where)
         self._addresses: list[np.ndarray] = []
+        self._ids: list[np.ndarray] = []
 
     def offsets(self) -> list[int]:
         """Where the rows that have passed are in their fragment."""
-        found: list[int] = (np.concatenate(self._addresses) & _OFFSET).tolist()
+        found: list[int] = (np.concatenate(self._addresses) & OFFSET).tolist()
         return found
+
+    def ids(self) -> np.ndarray:
+        """The row ids of those that have passed."""
+        return np.concatenate(self._ids)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._scanner.to_reader():
             self._addresses.append(np.asarray(batch.column(ADDRESS), np.int64))
+            self._ids.append(np.asarray(batch.column(ROW_ID), np.int64))
             yield batch.select(self._schema.names).cast(self._schema)
 
 

@@ -11,6 +11,7 @@ from lance_namespace import TableAlreadyExistsError
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
+from lancespace.jobs import blobs
 from lancespace.jobs.rounds import in_rounds
 from lancespace.jobs.stages import Stage, Written, declare
 from lancespace.jobs.submitted import SubmittedJob, submit
@@ -50,11 +51,16 @@ def copy_table(
 
     Raises:
         TableAlreadyExistsError: If the target has a table of that name with data.
+        UnsupportedOperationError: If the table has blobs.
     """
     source = TableHandle.of(namespace, table)
     copy = TableHandle.of(target, to)
     _refuse_existing(copy)
-    chosen: int = source.open(version).version
+    dataset = source.open(version)
+    blobs.refuse(
+        dataset.schema, f"copy table {source.name!r}", "read them with take_blobs, and write them to a new table"
+    )
+    chosen: int = dataset.version
     mark = fingerprint(
         "copy", source.name, str(namespace.namespace_id()), chosen, str(target.namespace_id()), copy.name
     )

@@ -15,7 +15,7 @@ from lancespace.handles import TableHandle
 from lancespace.jobs import models, segments
 from lancespace.jobs.rounds import in_rounds
 from lancespace.jobs.submitted import SubmittedJob, submit
-from lancespace.tables.indextypes import SCALAR_TYPES, VECTOR_TYPES, settled
+from lancespace.tables.indextypes import SCALAR_TYPES, VECTOR_TYPES, create_index, settled
 from lancespace.tables.presence import are_there
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 SEGMENT_ROWS = 1 << 20
 """How many rows a segment covers, if its fragments allow: a search looks into every segment."""
-WHOLE = frozenset({"RTREE", "MINHASHLSH"})
-"""Types that pylance builds over a whole table only."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class _Segment:
     column: str
     kind: str
     name: str
-    fragments: tuple[int, ...] | None
+    fragments: tuple[int, ...]
     options: Mapping[str, Any] = field(repr=False)
     files: str = ""
     """A digest of what the table consists of: another one of the same name has versions of the same numbers."""
@@ -72,9 +70,9 @@ def build_index(
     request = CreateTableIndexRequest(id=list(handle.id), column=column, index_type=kind, **options)
     dataset = handle.open()
     name, chosen = settled(dataset, kind, request)
-    plan = _Segment(handle, dataset.version, column, kind, name, None, chosen)
+    plan = _Segment(handle, dataset.version, column, kind, name, (), chosen)
     mark = fingerprint("index", namespace.namespace_id(), handle.id, column, kind, name, chosen, segment_rows)
-    return submit(namespace, Job("index", handle.name, lambda work: _run(plan, segment_rows, work), mark))
+    return submit(namespace, Job("index", handle.name, lambda work: _run(plan, request, segment_rows, work), mark))
 
 
 def train_models(task: _Segment) -> dict[str, Any]:
@@ -91,24 +89,31 @@ def build_segment(task: _Segment) -> dict[str, Any]:
             task.column,
             task.kind,
             name=task.name,
-            fragment_ids=None if task.fragments is None else list(task.fragments),
+            fragment_ids=list(task.fragments),
             **models.unpack(task.options),
         )
     return segments.to_json(built)
 
 
-def _run(plan: _Segment, segment_rows: int, work: Work) -> None:
-    in_rounds(f"table {plan.table.name!r}", work, lambda: _round(plan, segment_rows, work))
+def _run(plan: _Segment, request: CreateTableIndexRequest, segment_rows: int, work: Work) -> None:
+    def attempt() -> None:
+        dataset = plan.table.open()
+        if dataset.get_fragments():
+            _round(plan, dataset, segment_rows, work)
+            return
+        with translated(f"build the index {plan.name!r} of table {plan.table.name!r}"):
+            create_index(dataset, plan.kind, request)  # No rows are no segments; the operation knows what to do.
+
+    in_rounds(f"table {plan.table.name!r}", work, attempt)
 
 
-def _round(plan: _Segment, segment_rows: int, work: Work) -> None:
-    dataset = plan.table.open()
+def _round(plan: _Segment, dataset: lance.LanceDataset, segment_rows: int, work: Work) -> None:
     files = [file.path for fragment in dataset.get_fragments() for file in fragment.metadata.files]
     plan = replace(plan, version=dataset.version, files=fingerprint(files))
     if plan.kind in VECTOR_TYPES:
         work.report(0.0, f"training the index {plan.name!r}")
         plan = replace(plan, options=next(work.map(train_models, [plan], key=_key))[1])
-    tasks = [replace(plan, fragments=fragments) for fragments in _groups(dataset, plan.kind, segment_rows)]
+    tasks = [replace(plan, fragments=fragments) for fragments in _groups(dataset, segment_rows)]
     work.report(0.0, f"building {len(tasks)} segments of the index {plan.name!r}")
     is_there = functools.partial(_is_there, plan.table)
     built = [result for _, result in work.map(build_segment, tasks, key=_key, is_there=is_there)]
@@ -127,11 +132,8 @@ def _is_there(table: TableHandle, segment: dict[str, Any]) -> bool:
     return bool(files) and are_there(place.location, place.storage_options, files)
 
 
-def _groups(dataset: lance.LanceDataset, kind: str, segment_rows: int) -> Iterator[tuple[int, ...] | None]:
-    """Fragments that together have about so many rows; None stands for the whole table."""
-    if kind in WHOLE:
-        yield None
-        return
+def _groups(dataset: lance.LanceDataset, segment_rows: int) -> Iterator[tuple[int, ...]]:
+    """Fragments that together have about so many rows."""
     group: list[int] = []
     rows = 0
     for fragment in dataset.get_fragments():

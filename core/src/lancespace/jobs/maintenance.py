@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from lance_namespace import ConcurrentModificationError
+
 from lancespace import identifiers
-from lancespace.engines import Job
+from lancespace.engines import Job, fingerprint
 from lancespace.errors import translate
 from lancespace.handles import TableHandle
 from lancespace.jobs.cleanup import KEPT
+from lancespace.jobs.rounds import ROUNDS
 from lancespace.jobs.submitted import JobFailedError, SubmittedJob, submit
+from lancespace.views import marks
 
 if TYPE_CHECKING:
     from lancespace.engines import Work
@@ -31,32 +35,53 @@ class _Table:
 def maintain(namespace: Namespace, parent: Identifier = (), *, older_than: timedelta = KEPT) -> SubmittedJob:
     """Compact every table below a namespace, update its indexes and delete versions older than that.
 
-    Tables are independent: one that fails is named at the end, and the others are done all the same. A repeat finds
-    little to do where this one was.
+    Tables are independent: one that fails is named at the end, and the others are done all the same. A repeat of a run
+    that was interrupted passes over the tables that were done and have not changed since. Materialized views are not
+    compacted, as their next refresh would have to make them anew.
     """
     names = identifiers.parse(parent) if parent else []
     tables = [_Table(handle, older_than) for handle in _below(namespace, names)]
     about = identifiers.show(names) if names else "the whole catalog"
-    return submit(namespace, Job("maintain", about, lambda work: _run(tables, work)))
+    mark = fingerprint("maintain", namespace.namespace_id(), names, older_than.total_seconds())
+    return submit(namespace, Job("maintain", about, lambda work: _run(tables, work), mark))
 
 
 def look_after(task: _Table) -> dict[str, Any]:
     """Do one table, whole; runs wherever the engine computes."""
-    try:
-        dataset = task.handle.latest()
-        if dataset is None:
-            return {}
+    result: dict[str, Any] = {"table": task.handle.name}
+    for _ in range(ROUNDS):
+        try:
+            return result | {"version": _improve(task)}
+        except Exception as error:  # noqa: BLE001 - the others are done all the same; the job tells of it
+            failure = translate(error, about=f"maintain table {task.handle.name!r}")
+            if not isinstance(failure, ConcurrentModificationError):
+                break
+    return result | {"failed": str(failure)}
+
+
+def _improve(task: _Table) -> int | None:
+    """The version that it was left at; None if the table has no data."""
+    dataset = task.handle.latest()
+    if dataset is None:
+        return None
+    if marks.DEFINITION not in dataset.metadata:
         dataset.optimize.compact_files()
-        dataset.optimize.optimize_indices()
-        dataset.cleanup_old_versions(older_than=task.older_than, error_if_tagged_old_versions=False)
-    except Exception as error:  # noqa: BLE001 - the others are done all the same; the job tells of it
-        return {"failed": str(translate(error, about=f"maintain table {task.handle.name!r}"))}
-    return {}
+    dataset.optimize.optimize_indices()
+    dataset.cleanup_old_versions(older_than=task.older_than, error_if_tagged_old_versions=False)
+    version: int = dataset.latest_version
+    return version
 
 
 def _run(tables: list[_Table], work: Work) -> None:
     work.report(0.0, f"looking after {len(tables)} tables")
-    done = work.map(look_after, tables, key=lambda task: task.handle.name)
+    known = {task.handle.name: task.handle for task in tables}
+
+    def is_done(result: dict[str, Any]) -> bool:
+        """Whether it was done, and nobody has changed it since."""
+        latest = known[result["table"]].latest() if "failed" not in result else None
+        return latest is not None and latest.version == result["version"]
+
+    done = work.map(look_after, tables, key=lambda task: task.handle.name, is_there=is_done)
     failed = [result["failed"] for _, result in done if "failed" in result]
     if failed:
         raise JobFailedError(f"{len(failed)} of {len(tables)} tables failed: {'; '.join(failed[:10])}")

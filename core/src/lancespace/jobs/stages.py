@@ -90,11 +90,8 @@ class Stage:
         if rows.is_empty():
             return {"fragments": [], "rows": 0}
         place = self.handle.place()
-        target = self._folder(place) if _is_local(place) else self._target(place)
         reader = pa.RecordBatchReader.from_batches(schema, rows)
-        if isinstance(target, str):
-            settings = {**self.handle.renewing(place), **settings}
-        written = write_fragments(reader, target, schema=schema, mode=self.mode, **settings)
+        written = write_fragments(reader, schema=schema, mode=self.mode, **self._target(place), **settings)
         if not _is_local(place):
             self._list(self.handle.place(), written)  # Credentials may have expired while the rows were written.
         return {"fragments": [fragment.to_json() for fragment in written], "rows": rows.count}
@@ -177,8 +174,13 @@ class Stage:
     def _folder(self, place: TableRef) -> str:
         return f"{place.location}/{FOLDER}/{self.job}"
 
-    def _target(self, place: TableRef) -> Any:
-        return place.location if self.mode == "create" else self.handle.open()
+    def _target(self, place: TableRef) -> dict[str, Any]:
+        """Where tasks write; in a store, with credentials that are renewed however long it takes."""
+        if _is_local(place):
+            return {"dataset_uri": self._folder(place), "storage_options": dict(place.storage_options)}
+        if self.mode == "create":
+            return {"dataset_uri": place.location, **self.handle.renewing(place)}
+        return {"dataset_uri": self.handle.open()}
 
     def _list(self, place: TableRef, written: Sequence[FragmentMetadata]) -> None:
         storage = self.handle.storage(place)

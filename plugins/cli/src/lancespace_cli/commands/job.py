@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lancespace_cli.commands.indexes import Column, Kind, Settings
+from lancespace_cli.commands.migrating import migrate
 from lancespace_cli.commands.upkeep import clean_up, compact, maintain
 from lancespace_cli.commands.writing import import_
 from lancespace_cli.following import Transaction
@@ -36,6 +37,7 @@ def add(app: typer.Typer) -> None:
         ("delete", delete),
         ("backfill", backfill),
         ("refresh", refresh),
+        ("migrate", migrate),
     ):
         job.command(name)(command)
     app.command()(compact)

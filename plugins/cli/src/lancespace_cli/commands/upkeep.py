@@ -22,6 +22,7 @@ def compact(
     name: Table,
     *,
     target_rows: Annotated[int, typer.Option(min=1, help="How many rows a fragment is to have.")] = 1 << 20,
+    max_tasks: Annotated[int | None, typer.Option(min=1, help="Bound what one run does to so many rewrites.")] = None,
     no_wait: NoWait = False,
 ) -> None:
     """Rewrite small fragments as large ones.
@@ -34,7 +35,7 @@ def compact(
     run_job(
         state,
         f"compact {name}",
-        lambda: jobs.compact(state.namespace, name, target_rows_per_fragment=target_rows),
+        lambda: jobs.compact(state.namespace, name, target_rows_per_fragment=target_rows, max_tasks=max_tasks),
         no_wait=no_wait,
     )
 
