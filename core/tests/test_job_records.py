@@ -13,7 +13,8 @@ import pytest
 from lancespace.connection import Connection
 from lancespace.engines import Job, JobState, JobStatus, Result, Task, Work, owners, records
 from lancespace.engines.files import JobFiles, MemoryFiles, StoredFiles
-from lancespace.engines.records import JobRecords, new_job_id
+from lancespace.engines.ids import new_job_id
+from lancespace.engines.records import JobRecords
 from lancespace.engines.work import RunningJob
 
 if TYPE_CHECKING:
@@ -185,3 +186,19 @@ class TestRecords:
 
         assert files.names("") == sorted([running.job_id, "checkpoints"])
         assert (kept.checkpoints("f"), kept.checkpoints("g")) == ({}, {"key": 1})
+
+    def test_results_that_are_too_old_do_not_pile_up(
+        self, kept: JobRecords, files: JobFiles, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(records, "KEPT_CHECKPOINTS", 2)
+        monkeypatch.setattr(records, "PRUNED_AT_ONCE", 5)
+        old = f"{int((time.time() - 7 * 24 * 60 * 60) * 1000):012x}{'0' * 20}"
+        kept.claim("claimed-long-ago", old)
+        kept.claim("claimed", new_job_id())
+        beside = f"f-{new_job_id()}"
+        for fingerprint in ("claimed-long-ago", "claimed", beside, f"f-{old}", "nobody's"):
+            kept.keep(fingerprint, "key", 1)
+
+        kept.prune(1000)
+
+        assert files.names("checkpoints") == ["claimed", beside]

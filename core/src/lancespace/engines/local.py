@@ -112,18 +112,27 @@ class LocalEngine:
     ) -> Generator[tuple[Task, Result], None, None]:
         """Run a function over tasks, ``concurrency`` at a time, and give the results as they come.
 
-        Closing it waits for the tasks that are under way; no other is begun.
+        Closing it waits for the tasks that are under way; no other is begun. So it is if one fails, and what the others
+        have done is given before the failure is raised: a repeat need not do it again.
         """
         workers = concurrency or os.cpu_count() or 1
         remaining = iter(tasks)
         running: dict[Future[Result], Task] = {}
+        failures: list[Future[Result]] = []
         with ThreadPoolExecutor(workers, thread_name_prefix="lancespace-task") as pool:
             while True:
-                running |= {pool.submit(function, task): task for task in islice(remaining, workers - len(running))}
+                free = 0 if failures else workers - len(running)
+                running |= {pool.submit(function, task): task for task in islice(remaining, free)}
                 if not running:
-                    return
+                    break
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running.pop(future), future.result()
+                    task = running.pop(future)
+                    if future.exception() is None:
+                        yield task, future.result()
+                    else:
+                        failures.append(future)
+        for failed in failures[:1]:
+            failed.result()
 
     def _tick(self) -> None:
         """Keep the records of this engine's jobs fresh, as long as there are any."""

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
-import re
-import secrets
+import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from lancespace.engines import JobState, JobStatus
 from lancespace.engines import fingerprint as digest
+from lancespace.engines.ids import began, is_job_id
 from lancespace.engines.owners import is_gone, status_of
 
 if TYPE_CHECKING:
@@ -30,26 +30,17 @@ if TYPE_CHECKING:
 CHECKPOINT_DAYS = 6
 """How long results of tasks are good for: after a week, Lance's clean-up takes files that no version refers to."""
 PRUNED_AT_ONCE = 20
+KEPT_CHECKPOINTS = 100
+"""Of how many jobs that did not succeed results may lie about, however old."""
 
 _log = logging.getLogger(__name__)
 
 Edit = Callable[[dict[str, str]], None]
 """Changes the properties of a job in place, or raises."""
 
-_JOB_ID = re.compile(r"[0-9a-f]{32}")
 _CHECKPOINTS = "checkpoints"
 _CLAIM = "claim."
 _READS = 5
-
-
-def new_job_id() -> str:
-    """A random id that sorts by time, so that the oldest are found without reading them."""
-    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
-
-
-def is_job_id(text: str) -> bool:
-    """Whether a text can be the id of a job; nothing else is looked for in storage."""
-    return _JOB_ID.fullmatch(text) is not None
 
 
 class JobRecords:
@@ -172,6 +163,16 @@ class JobRecords:
                 continue
             self.forget_results_of(job_id)
             self._files.delete(job_id)
+        self._prune_checkpoints()
+
+    def _prune_checkpoints(self) -> None:
+        """Delete results that are too old to be used again: of some of them, if there are many."""
+        known = self._files.names(_CHECKPOINTS)
+        for fingerprint in random.sample(known, PRUNED_AT_ONCE) if len(known) > KEPT_CHECKPOINTS else ():
+            claim = self._files.read(f"{_CHECKPOINTS}/{fingerprint}/{_CLAIM}{self._latest_claim(fingerprint)}")
+            holder = fingerprint.rpartition("-")[2] if claim is None else claim.decode()
+            if not is_job_id(holder) or began(holder) < time.time() - CHECKPOINT_DAYS * 24 * 60 * 60:
+                self.forget(fingerprint)
 
     def _record(self, job_id: str) -> Any:
         return self._json(f"{job_id}/record.json")

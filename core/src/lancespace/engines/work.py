@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lancespace.engines import Job, JobState, JobStatus, Result, Task
-from lancespace.engines.records import new_job_id
+from lancespace.engines.ids import new_job_id
 from lancespace.errors import JobCanceled
 
 if TYPE_CHECKING:
