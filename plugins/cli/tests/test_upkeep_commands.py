@@ -125,7 +125,7 @@ def test_serve_is_added_by_the_server(folder: Path):
 def test_pipeline_is_added_by_spark(terminal: Terminal, ns: Namespace, folder: Path):
     """A step that needs no Spark, so that none is started; tests of the plugin run whole pipelines."""
     steps = '[[step]]\nname = "tidy"\nkind = "compact"\ntable = "sales.orders"\n'
-    (folder / "tidy.toml").write_text(f'name = "tidy"\n[catalog]\nroot = "lake"\n{steps}')
+    (folder / "tidy.toml").write_text(f'name = "tidy"\n[catalog]\nroot = "lake"\nengine = "local"\n{steps}')
 
     plan = terminal.run("pipeline", "plan", "tidy.toml").lines
     assert plan[1].split() == ["tidy", "compact", "sales.orders", "sales.orders", "first", "run"]

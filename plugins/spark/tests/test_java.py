@@ -143,6 +143,16 @@ def test_spark_is_told_of_one_that_it_would_not_take(machine: Machine) -> None:
     assert "JAVA_HOME" not in os.environ
 
 
+def test_a_home_that_is_empty_is_none(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "")
+    with pytest.raises(UnsupportedOperationError, match="there is none on the PATH: install it"):
+        find_java()
+    newest = machine.install("25.0.3")
+    with running_on(find_java()):
+        assert os.environ["JAVA_HOME"] == str(newest.parents[1])
+    assert os.environ["JAVA_HOME"] == ""
+
+
 def test_spark_runs_on_the_one_that_was_found(spark: SparkSession) -> None:
     assert spark._jvm is not None
     assert spark._jvm.Runtime.version().feature() == find_java(is_local=False).version

@@ -23,6 +23,14 @@ def test_steps_run_after_those_that_fill_what_they_read() -> None:
     assert [step.name for step in found.steps] == ["ingest", "clean", "compact"]
 
 
+def test_views_come_after_what_their_sql_names() -> None:
+    view = {"name": "view", "kind": "view", "view": "shop.totals", "sql": 'SELECT * FROM "shop"."orders"'}
+    joined = {**CLEAN, "name": "joined", "into": "shop.more", "sql": "SELECT * FROM source JOIN shop.totals"}
+    apart = {**view, "name": "apart", "view": "shop.apart", "sql": "SELECT * FROM shop.orders_of_others"}
+    found = pipeline(joined, view, apart, CLEAN, INGEST)
+    assert [step.name for step in found.steps] == ["apart", "ingest", "clean", "view", "joined"]
+
+
 def test_relative_roots_are_beside_the_file() -> None:
     assert pipeline(INGEST).properties == {"root": "/data/lake"}
     assert pipeline(INGEST, catalog={"root": "s3://bucket/lake"}).properties == {"root": "s3://bucket/lake"}
@@ -58,7 +66,32 @@ WRONG: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
     "upsert without key": (({**CLEAN, "mode": "upsert"},), "needs 'key'"),
     "key that is no list": (({**CLEAN, "key": "id"},), "'key' must be a list of names"),
-    "unknown mode": (({**INGEST, "mode": "replace"},), "mode must be one of append, overwrite, upsert, not 'replace'"),
+    "unknown mode": (({**CLEAN, "mode": "replace"},), "mode must be one of append, overwrite, upsert, not 'replace'"),
+    "upsert of files": (({**INGEST, "mode": "upsert"},), "one of append, overwrite, not 'upsert'; .* have a transform"),
+    "key without upsert": (({**CLEAN, "key": ["id"], "mode": "append"},), "'key' is for mode 'upsert', not 'append'"),
+    "into what it reads": (({**CLEAN, "into": "raw.orders"},), "'from' and 'into' are the same table"),
+    "name that is no text": (({**INGEST, "name": 5},), "step 1: 'name' must be a text that is not empty, not 5"),
+    "files that are numbers": (({**INGEST, "files": [5]},), r"'files' must be a path or URL, or a list .* not \[5\]"),
+    "empty into": (({**INGEST, "into": ""},), "step 'ingest': 'into' must be the dotted name of a table, .* not ''"),
+    "into with an empty name": (({**INGEST, "into": "a..b"},), "'into' must be the dotted name .* not 'a..b'"),
+    "sql that is no text": (({**CLEAN, "sql": 5},), "'sql' must be a text that is not empty, not 5"),
+    "vectors without sizes": (({**CLEAN, "vectors": ["v"]},), "'vectors' must be a table of columns and the sizes"),
+    "function without a module": (
+        ({"name": "x", "kind": "embed", "from": "a", "into": "b", "function": "f", "schema": "id long"},),
+        "'function' must be of the form 'module:name', not 'f'",
+    ),
+    "options that are no table": (
+        ({"name": "x", "kind": "index", "table": "a", "column": "c", "type": "BTREE", "options": "y"},),
+        "'options' must be a table of options",
+    ),
+    "age that is no number": (
+        ({"name": "x", "kind": "clean_up", "table": "a", "older_than_days": "week"},),
+        "'older_than_days' must be a number of days, 0 or more, not 'week'",
+    ),
+    "rows that are no number": (
+        ({"name": "x", "kind": "compact", "table": "a", "target_rows_per_fragment": "many"},),
+        "'target_rows_per_fragment' must be a whole number above 0, not 'many'",
+    ),
     "two of a name": ((INGEST, INGEST), "two steps are called 'ingest'"),
     "after nothing": (({**INGEST, "after": ["x"]},), "comes after 'x', which is no step"),
     "a circle": (
@@ -75,6 +108,31 @@ def test_what_makes_no_sense_is_named(what: str) -> None:
     steps, message = WRONG[what]
     with pytest.raises(InvalidInputError, match=message):
         pipeline(*steps)
+
+
+WRONG_SECTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "one bracket": ({"step": INGEST}, r"write \[\[step\]\], in two brackets"),
+    "no list": ({"step": 5}, r"at least one \[\[step\]\]"),
+    "name that is a path": ({"name": "../../evil"}, "'name' must be of letters, .* not '../../evil'"),
+    "name that is no text": ({"name": 5}, "'name' must be of letters"),
+    "setting without its beginning": ({"spark": {"master": "local"}}, '"spark.master"'),
+    "setting without quotes": ({"spark": {"spark": {"master": "local"}}}, 'in quotes: "spark.master" = …'),
+    "property without quotes": ({"catalog": {"storage": {"region": "x"}}}, 'in quotes: "storage.region" = …'),
+    "property that is a list": ({"catalog": {"root": ["x"]}}, "'root' must be a text, a number or a boolean"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_SECTIONS)
+def test_sections_that_make_no_sense_are_named(what: str) -> None:
+    sections, message = WRONG_SECTIONS[what]
+    with pytest.raises(InvalidInputError, match=message):
+        pipeline(INGEST, **sections)
+
+
+def test_a_message_begins_with_the_file(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(TOML.replace("ingest", "ingst"))
+    with pytest.raises(InvalidInputError, match=r"p.toml: step 'ingst': kind must be one of"):
+        load(tmp_path / "p.toml")
 
 
 def test_unknown_sections_and_missing_roots_are_named() -> None:

@@ -7,6 +7,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from lancespace_cli.exits import USAGE_ERROR
 from lancespace_cli.names import below
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def _near_match(error: Exception, state: State) -> str:
         return ""
     try:
         known = _siblings(state.namespace, named.group(1))
-    except LanceNamespaceError:
-        return ""  # The first error is the one to tell.
+    except (LanceNamespaceError, USAGE_ERROR):
+        return ""  # The first error is the one to tell, also where no catalog is named, as with a pipeline.
     if named.group(1) in known:
         return f" {known[named.group(1)]}"
     near = difflib.get_close_matches(named.group(1), known, n=3)

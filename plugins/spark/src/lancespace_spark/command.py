@@ -23,6 +23,19 @@ app = typer.Typer(
 File = Annotated[Path, typer.Argument(help="The pipeline, a TOML or YAML file.", exists=True, dir_okay=False)]
 
 
+OF_CATALOGS = {"root": "--root", "profile": "--profile", "backend": "--backend", "given": "--property"}
+"""Options that name a catalog, which a pipeline's file does."""
+
+
+@app.callback()
+def check_options(context: typer.Context) -> None:
+    """Refuse to pass over an option."""
+    given = context.find_root().params
+    named = [option for name, option in OF_CATALOGS.items() if given.get(name)]
+    if named:
+        raise typer.BadParameter(f"{named[0]} does not apply to pipelines: [catalog] in the file names the catalog.")
+
+
 @app.command("plan")
 def show_plan(context: typer.Context, file: File) -> None:
     """Show what a run would do, and change nothing."""
@@ -57,7 +70,12 @@ def _run(output: Output, pipeline: object) -> list[Outcome]:
             done = len(outcomes) + fraction
             progress.update(bar, completed=done, description=step.name, rows=message)
 
-        for outcome in run(pipeline, watch):
-            outcomes.append(outcome)
-            progress.update(bar, completed=len(outcomes), description=outcome.step.name, rows="")
+        try:
+            for outcome in run(pipeline, watch):
+                outcomes.append(outcome)
+                progress.update(bar, completed=len(outcomes), description=outcome.step.name, rows="")
+        except KeyboardInterrupt:
+            step = pipeline.steps[len(outcomes)].name
+            output.remark(f"Interrupted in step {step}: run the pipeline again to go on with it.")
+            raise
     return outcomes

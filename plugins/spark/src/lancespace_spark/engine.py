@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lancespace import Property
 from lancespace.engines import Result, Task
 from lancespace.engines.local import LocalEngine
+from lancespace_spark.failures import cause
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,4 +49,7 @@ class SparkEngine(LocalEngine):
 
     def _on_executor(self, function: Callable[[Task], Result], task: Task) -> Any:
         """One task as a Spark job of one partition; Spark tries it again if an executor is lost."""
-        return self._spark.sparkContext.parallelize([task], 1).map(function).collect()[0]
+        try:
+            return self._spark.sparkContext.parallelize([task], 1).map(function).collect()[0]
+        except Exception as error:
+            raise cause(error) from error

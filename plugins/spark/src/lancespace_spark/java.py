@@ -68,7 +68,8 @@ def find_java(*, is_local: bool = True) -> Java:
 @contextmanager
 def running_on(java: Java) -> Iterator[None]:
     """Have Spark start on a Java that it would not take by itself; the environment is the only way to tell it."""
-    if "JAVA_HOME" in os.environ or java.program == Path(shutil.which("java") or ""):
+    before = os.environ.get("JAVA_HOME")
+    if before or java.program == Path(shutil.which("java") or ""):
         yield
         return
     os.environ["JAVA_HOME"] = str(java.program.parents[1])
@@ -76,6 +77,8 @@ def running_on(java: Java) -> Iterator[None]:
         yield
     finally:
         del os.environ["JAVA_HOME"]
+        if before is not None:
+            os.environ["JAVA_HOME"] = before
 
 
 def _usable(java: Java | None, otherwise: str) -> Java:

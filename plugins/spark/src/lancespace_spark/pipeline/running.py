@@ -6,20 +6,21 @@ import functools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lancespace import connect
+from lancespace_spark.failures import cause
 from lancespace_spark.pipeline import steps
-from lancespace_spark.pipeline.state import PipelineState
+from lancespace_spark.pipeline.context import Context
+from lancespace_spark.pipeline.locking import locked
+from lancespace_spark.pipeline.looking import CURRENT, look
+from lancespace_spark.pipeline.state import PipelineState, files_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lancespace import Namespace
     from lancespace_spark.pipeline.model import Pipeline, Step
-
-FIRST, NEW, CURRENT, REFRESH = "first run", "new data", "up to date", "refresh"
 
 
 @dataclass(frozen=True)
@@ -46,53 +47,72 @@ Watcher = Callable[["Step", float, str], None]
 
 def plan(pipeline: Pipeline) -> list[Planned]:
     """What a run would do; nothing is changed."""
-    with _connected(pipeline) as namespace:
-        state = PipelineState(namespace, pipeline)
-        context = steps.Context(pipeline, namespace, functools.partial(_session, pipeline), lambda *_: None)
-        return [Planned(step, _look(step, state, context)[0]) for step in pipeline.steps]
+    with _connected(pipeline) as context:
+        state = PipelineState(context.files, pipeline)
+        return [Planned(step, _look(step, state, context)) for step in pipeline.steps]
 
 
 def run(pipeline: Pipeline, watcher: Watcher = lambda *_: None) -> Iterator[Outcome]:
     """Run the steps one after the other, and tell of each when it is over.
 
     A step that fails raises, and those before it have succeeded and are remembered: the next run begins with it.
+
+    Raises:
+        ConcurrentModificationError: If another run of the pipeline is under way.
     """
-    with _connected(pipeline) as namespace:
-        state = PipelineState(namespace, pipeline)
-        spark = functools.cache(functools.partial(_session, pipeline))
+    with _connected(pipeline) as shared, locked(shared.files, pipeline.name) as lock:
+        state = PipelineState(shared.files, pipeline)
         for step in pipeline.steps:
-            context = steps.Context(pipeline, namespace, spark, functools.partial(watcher, step))
-            yield _run_step(step, state, context)
+            lock.check()
+            begin = functools.partial(state.begins, step)
+            context = replace(shared, progress=functools.partial(watcher, step), begin=begin)
+            with _blaming(pipeline, step):
+                outcome = _run_step(step, state, context)
+            yield outcome
 
 
-def _run_step(step: Step, state: PipelineState, context: steps.Context) -> Outcome:
+def _run_step(step: Step, state: PipelineState, context: Context) -> Outcome:
+    """Do what there is to do; after what a former run had begun, that is what has come since."""
     started = time.perf_counter()
-    what, seen, now = _look(step, state, context)
-    if what == CURRENT:
-        return Outcome(step, what)
-    rows = steps.perform(step, seen, now, context)
-    works_on_itself = step.reads is not None and step.reads == step.writes
-    state.succeeded(step, steps.sights(step, context) if works_on_itself else now)
-    return Outcome(step, what, rows, time.perf_counter() - started)
+    found = first = look(step, state, context)
+    rows = 0
+    while found.state != CURRENT:
+        done = steps.perform(step, found, context)
+        state.succeeded(step, done.seen)
+        rows += done.rows
+        if found.began is None:
+            break
+        found = look(step, state, context)
+    return Outcome(step, first.state, rows, time.perf_counter() - started)
 
 
-def _look(step: Step, state: PipelineState, context: steps.Context) -> tuple[str, object, object]:
-    """Whether there is something to do, and what the step has seen and would see now."""
-    seen, now = state.seen(step), steps.sights(step, context)
-    if step.kind == "view":  # It knows by itself what is new, and does nothing if nothing is.
-        return REFRESH, None, None
-    if seen is None:
-        return FIRST, None, now
-    return (CURRENT if seen == now else NEW), seen, now
+def _look(step: Step, state: PipelineState, context: Context) -> str:
+    with _blaming(context.pipeline, step):
+        return look(step, state, context).state
+
+
+@contextmanager
+def _blaming(pipeline: Pipeline, step: Step) -> Iterator[None]:
+    """Have an error say which step it comes from, in one line."""
+    try:
+        yield
+    except Exception as error:
+        found = cause(error)
+        raise type(found)(f"{pipeline.name}: step {step.name}: {found}") from error
+
+
+@contextmanager
+def _connected(pipeline: Pipeline) -> Iterator[Context]:
+    """The catalog, whose jobs run on the Spark of the pipeline unless the file names another engine."""
+    properties = {"engine": "spark", **pipeline.properties}
+    if properties["engine"] == "spark":
+        properties |= pipeline.spark
+    with connect(pipeline.backend, properties) as namespace:
+        spark = functools.cache(functools.partial(_session, pipeline))
+        yield Context(pipeline, namespace, files_of(namespace, pipeline), spark)
 
 
 def _session(pipeline: Pipeline) -> SparkSession:
     from lancespace_spark.sessions import session
 
     return session(pipeline.spark)
-
-
-@contextmanager
-def _connected(pipeline: Pipeline) -> Iterator[Namespace]:
-    with connect(pipeline.backend, pipeline.properties) as namespace:
-        yield namespace

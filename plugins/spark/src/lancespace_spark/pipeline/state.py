@@ -1,32 +1,97 @@
-"""What a pipeline remembers between runs: what each step has seen."""
+"""What a pipeline remembers between runs: what each step has seen, and what it had begun."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from lancespace.engines.files import MemoryFiles, StoredFiles
+from lance_namespace import InvalidTableStateError, UnsupportedOperationError
+
+from lancespace.engines import fingerprint
+from lancespace.engines.files import StoredFiles
+from lancespace_spark.pipeline.functions import digest
 
 if TYPE_CHECKING:
     from lancespace import Namespace
+    from lancespace.engines.files import JobFiles
     from lancespace_spark.pipeline.model import Pipeline, Step
+
+FOLDER = "pipelines"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a step."""
+
+    step: str
+    """The fingerprint that it had."""
+    into: str
+    seen: Any = None
+    """What it had seen when it last succeeded; None if it never did."""
+    began: Any = None
+    """What it had begun to append; None once it is known to be over."""
+
+
+def files_of(namespace: Namespace, pipeline: Pipeline) -> JobFiles:
+    """Where the catalog keeps what pipelines remember.
+
+    Raises:
+        UnsupportedOperationError: If it has no place for that. Every run would be a first one, and append all again.
+    """
+    storage = namespace.backend.job_storage()
+    if storage is None:
+        raise UnsupportedOperationError(
+            f"the backend {pipeline.backend!r} has no place for what a pipeline remembers between runs: name the "
+            "catalog itself in [catalog], with backend 'dir' and its 'root'"
+        )
+    return StoredFiles(storage)
 
 
 class PipelineState:
     """Kept beside the records of jobs in the catalog, so that another machine goes on where this one stopped."""
 
-    def __init__(self, namespace: Namespace, pipeline: Pipeline) -> None:
-        storage = namespace.backend.job_storage()
-        self._files = MemoryFiles() if storage is None else StoredFiles(storage)
-        self._path = f"pipelines/{pipeline.name}.json"
-        self._steps: dict[str, Any] = json.loads(self._files.read(self._path) or b"{}")
+    def __init__(self, files: JobFiles, pipeline: Pipeline) -> None:
+        self._files = files
+        self._pipeline = pipeline
+        self._path = f"{FOLDER}/{pipeline.name}.json"
+        self._steps = self._load()
 
-    def seen(self, step: Step) -> Any:
-        """What the step had seen when it last succeeded as it is now; None if it never did."""
+    def entry(self, step: Step) -> Entry | None:
+        """What is known of a step: under its name, or under one that the file no longer has, if it is the same."""
         known = self._steps.get(step.name)
-        return known["seen"] if known is not None and known["step"] == step.fingerprint() else None
+        if known is None:
+            names = {other.name for other in self._pipeline.steps}
+            gone = (name for name, entry in self._steps.items() if name not in names)
+            known = next((self._steps[name] for name in gone if self._steps[name].step == self.mark(step)), None)
+        return known
+
+    def mark(self, step: Step) -> str:
+        """The step's fingerprint, with that of the module beside the file which its function is in."""
+        return fingerprint(step.fingerprint(), digest(step, self._pipeline.folder))
+
+    def begins(self, step: Step, began: Mapping[str, Any]) -> None:
+        """Remember what is about to be appended: after a crash, the next run looks whether it was."""
+        known = self.entry(step)
+        seen = known.seen if known is not None and known.into == step.writes else None
+        self._save(step, Entry(self.mark(step), step.writes, seen, dict(began)))
 
     def succeeded(self, step: Step, seen: Any) -> None:
         """Remember it, at once: a crash in the next step must not repeat this one."""
-        self._steps[step.name] = {"step": step.fingerprint(), "seen": seen}
-        self._files.replace(self._path, json.dumps(self._steps, indent=2).encode())
+        self._save(step, Entry(self.mark(step), step.writes, seen))
+
+    def _save(self, step: Step, entry: Entry) -> None:
+        self._steps[step.name] = entry
+        known = {name: asdict(one) for name, one in self._steps.items()}
+        self._files.replace(self._path, json.dumps(known, indent=2).encode())
+
+    def _load(self) -> dict[str, Entry]:
+        text = self._files.read(self._path) or b"{}"
+        try:
+            return {name: Entry(**one) for name, one in json.loads(text).items()}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InvalidTableStateError(
+                f"what the pipeline remembers, {self._path} beside the catalog's jobs, is damaged ({error}): restore "
+                "it, or delete it and give the tables that steps append to new names"
+            ) from error
