@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lance_namespace import DescribeTableRequest, InvalidTableStateError, NamespaceNotFoundError, TableNotFoundError
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from lancespace.identifiers import Identifier
     from lancespace.namespace import Namespace
     from lancespace.storage import Storage
+
+EXPIRY = "expires_at_millis"
+"""What a namespace tells beside vended credentials: when to ask for others. No store has such an option."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,20 @@ class TableHandle:
         versions = self.namespace if described.managed_versioning else None
         return TableRef(self.id, described.location or "", described.storage_options or {}, versions)
 
+    def renewing(self, place: TableRef) -> dict[str, Any]:
+        """What pylance must be given to write files into a table, however long that takes."""
+        options: dict[str, Any] = {"storage_options": dict(place.storage_options)}
+        if isinstance(self.namespace.backend, TableAccess):
+            return options
+        return {**options, "namespace_client": self.namespace, "table_id": list(self.id)}
+
     def storage(self, place: TableRef) -> Storage:
         """The store that a table is in, for files that are not Lance's."""
         backend = self.namespace.backend
         if isinstance(backend, TableAccess):
             return backend.storage_for(place)
-        storage: Storage = backend.connection.storage(place.location, place.storage_options)
+        options = {name: value for name, value in place.storage_options.items() if name != EXPIRY}
+        storage: Storage = backend.connection.storage(place.location, options)
         return storage
 
 

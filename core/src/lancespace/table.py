@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lancespace import identifiers
@@ -9,7 +10,7 @@ from lancespace.arrow import from_ipc_file
 from lancespace.operations import OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import lance
     import pyarrow as pa
@@ -91,6 +92,25 @@ class Table:
         if isinstance(backend, TableAccess):
             self.namespace.table_exists(self.id)  # Wrappers see, and may refuse, what is opened.
             return backend.locate(DescribeTableRequest(id=self.id)).open(version, branch)
-        if branch in {None, MAIN_BRANCH}:
-            return lance.dataset(namespace_client=self.namespace, table_id=self.id, version=version)
-        return lance.dataset(namespace_client=self.namespace, table_id=self.id).checkout_version((branch, version))
+        with self._told_apart():
+            if branch in {None, MAIN_BRANCH}:
+                return lance.dataset(namespace_client=self.namespace, table_id=self.id, version=version)
+            return lance.dataset(namespace_client=self.namespace, table_id=self.id).checkout_version((branch, version))
+
+    @contextmanager
+    def _told_apart(self) -> Iterator[None]:
+        """Around an open by pylance, to which a table without data and one that is not there are the same."""
+        from lance_namespace import InvalidTableStateError, TableNotFoundError
+
+        from lancespace.errors import is_failure, translate
+
+        name = identifiers.show(self.id)
+        try:
+            yield
+        except Exception as error:
+            if not is_failure(error):
+                raise
+            failure = translate(error, about=f"open table {name!r}")
+            if isinstance(failure, TableNotFoundError) and failure is not error and self.exists():
+                failure = InvalidTableStateError(f"table {name!r} was declared but has no data yet: write some first")
+            raise failure from error

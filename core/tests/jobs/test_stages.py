@@ -43,15 +43,15 @@ def test_a_commit_that_was_refused_leaves_nothing(ns: Namespace, stage: Stage) -
 def test_a_commit_whose_answer_is_lost_keeps_its_files(ns: Namespace, stage: Stage) -> None:
     written = stage.write(rows(10, 20).to_batches(), rows(0, 0).schema)
     with pytest.raises(TimeoutError):
-        _commit_without_answer(stage, written)
+        _commit_without_answer(stage, written, TimeoutError())
     stage.discard()
     assert ns.table(TABLE).to_arrow().num_rows == 20
 
 
-def _commit_without_answer(stage: Stage, written: Written) -> None:
+def _commit_without_answer(stage: Stage, written: Written, failure: Exception) -> None:
     with stage.published([written]) as fragments:
         stage.commit(rows(0, 0).schema, fragments, 1)
-        raise TimeoutError
+        raise failure
 
 
 def test_results_can_be_published_again_but_not_after_they_were_discarded(stage: Stage) -> None:
@@ -76,9 +76,8 @@ def test_no_rows_are_no_file(stage: Stage) -> None:
 def test_a_refusal_of_what_is_committed_already_keeps_its_files(ns: Namespace, stage: Stage) -> None:
     """A store may refuse the repeat of a request whose answer was lost."""
     written = stage.write(rows(10, 20).to_batches(), rows(0, 0).schema)
-    with pytest.raises(ConcurrentModificationError), stage.published([written]) as fragments:
-        stage.commit(rows(0, 0).schema, fragments, 1)
-        raise ConcurrentModificationError("it is there")
+    with pytest.raises(ConcurrentModificationError):
+        _commit_without_answer(stage, written, ConcurrentModificationError("it is there"))
     assert ids(ns) == list(range(20))
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
-from lance_namespace import InvalidInputError, TableColumnNotFoundError
+from lance_namespace import InvalidInputError, InvalidTableStateError, TableColumnNotFoundError
 from pyspark.errors import PySparkException
 
-from lancespace_spark import merging, upsert
+from lancespace_spark import merging, twins, upsert
 from plugins.spark.tests.data import TABLE, files, ids, orders, used, versions
 from plugins.spark.tests.writers import OtherWriter
 
@@ -83,6 +84,33 @@ def test_keys_that_are_none_are_refused_and_leave_nothing(
     assert versions(filled) == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("key", "wanted", "message"),
+    [
+        ("NULL", {"insert": False}, "key 'id' is null"),
+        ("1", {"update": False}, "the source of the upsert has several rows with the key"),
+        ("'01'", {}, "the key 'id' of the upsert has a value that bigint, the table's type, changes: 01"),
+    ],
+    ids=["null", "twice", "another form"],
+)
+def test_keys_of_rows_that_would_not_be_written_count_too(
+    spark: SparkSession, filled: Namespace, key: str, wanted: dict[str, bool], message: str
+) -> None:
+    source = spark.sql(f"SELECT {key} AS id, 'x' AS name, array(0F, 0F) AS v FROM range(2)")
+    with pytest.raises(PySparkException, match=message):
+        upsert(spark, filled, TABLE, source, ["id"], **wanted)
+    assert versions(filled) == [1, 2]
+
+
+def test_keys_of_another_type_and_with_odd_names(spark: SparkSession, ns: Namespace) -> None:
+    zeros = pa.table({"a,b": pa.array([1, 2], pa.int32()), "f": [-0.0, 0.0], "n": ["x", "y"]})
+    ns.create_table(TABLE, zeros)
+    source = spark.sql("SELECT '2' AS `a,b`, -0D AS f, 'new' AS n")
+    merged = upsert(spark, ns, TABLE, source, ["a,b", "f"])
+    assert (merged.updated, merged.inserted) == (1, 0)
+    assert sorted(ns.table(TABLE).to_arrow()["n"].to_pylist()) == ["new", "x"]
+
+
 def test_mistakes_are_told_before_any_task(spark: SparkSession, filled: Namespace) -> None:
     source = changed(spark, 0, 1)
     with pytest.raises(InvalidInputError, match="lacks the column name, v"):
@@ -126,6 +154,21 @@ def test_rows_that_somebody_deletes_meanwhile_are_not_lost_or_doubled(
     assert (merged.updated, merged.inserted) == (9, 11)
     assert names(filled) == {n: "new" if n >= 30 else f"n{n}" for n in range(50) if n not in {1, 2}}
     assert {name for name in files(filled) if name.startswith("data/")} == used(filled)
+
+
+def test_keys_that_somebody_appends_and_compacts_with_ours_are_told(
+    spark: SparkSession, filled: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = twins.remove
+
+    def late(*arguments: Any) -> int:
+        filled.table(TABLE).dataset().optimize.compact_files()
+        return real(*arguments)
+
+    monkeypatch.setattr(twins, "remove", late)
+    between(monkeypatch, lambda: filled.insert_into_table(TABLE, orders(45, 60)))
+    with pytest.raises(InvalidTableStateError, match=r"since version 4 the table has keys twice\. Restore version 2"):
+        upsert(spark, filled, TABLE, changed(spark, 40, 50), ["id"])
 
 
 def test_two_upserts_of_the_same_new_keys_at_once(spark: SparkSession, filled: Namespace) -> None:

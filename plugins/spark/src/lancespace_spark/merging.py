@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance_namespace import ConcurrentModificationError, InvalidInputError, TableColumnNotFoundError
+from lance_namespace import ConcurrentModificationError, InvalidInputError
 
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
 from lancespace.jobs.changing import ADDRESS
 from lancespace.jobs.stages import Stage
-from lancespace_spark import twins
+from lancespace_spark import keys, twins
 from lancespace_spark.casting import cast_batch
+from lancespace_spark.predicates import quoted
 from lancespace_spark.source import NAME
 from lancespace_spark.types import stored_schema
 
@@ -33,12 +34,8 @@ if TYPE_CHECKING:
 ROUNDS = 10
 ANSWER = "fragments string, rows long, addresses binary"
 """What each task tells: its data files, how many rows are in them, and which rows of the table they replace."""
-WANTED = {
-    (True, True): None,
-    (True, False): f"{ADDRESS} IS NOT NULL",
-    (False, True): f"{ADDRESS} IS NULL",
-}
-"""Which rows are written, by whether keys that are there are updated, and those that are not are inserted."""
+PLACES = "place"
+"""What columns are called on their way through Spark, with a number: their own names may mean something in its SQL."""
 
 
 @dataclass(frozen=True)
@@ -71,28 +68,43 @@ def upsert(
         ConcurrentModificationError: If others were faster every time.
     """
     handle = TableHandle.of(namespace, table)
-    if (update, insert) not in WANTED:
+    if not update and not insert:
         raise InvalidInputError("an upsert that neither updates nor inserts does nothing: leave out one of the two")
-    _check(handle, source, on)
+    keys.check(handle, handle.open().schema, source.columns, on)
     for _ in range(ROUNDS):
         try:
-            return _Merge(spark, handle, source, list(on), WANTED[update, insert]).run()
+            return _Merge(spark, handle, source, list(on), _Kinds(update, insert)).run()
         except ConcurrentModificationError as error:
             refused = error
     raise refused
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    """Which rows are written."""
+
+    update: bool
+    insert: bool
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch that are; those that have an address are in the table already."""
+        if self.update and self.insert:
+            return batch
+        is_there = batch.column(ADDRESS).is_valid()
+        return batch.filter(is_there if self.update else pc.invert(is_there))
 
 
 class _Merge:
     """One attempt, on one version of the table."""
 
     def __init__(
-        self, spark: SparkSession, handle: TableHandle, source: DataFrame, on: list[str], condition: str | None
+        self, spark: SparkSession, handle: TableHandle, source: DataFrame, on: list[str], kinds: _Kinds
     ) -> None:
         self._spark = spark
         self._handle = handle
         self._source = source
         self._on = on
-        self._condition = condition
+        self._kinds = kinds
         self._dataset = handle.open()
         self._stage = Stage(handle, uuid.uuid4().hex, "append")
 
@@ -114,18 +126,21 @@ class _Merge:
 
     def _written(self) -> list[Any]:
         """Write the rows; all rows of a key meet in one task, which sees if there are several."""
+        names = self._source.columns
         schema = stored_schema(self._source.schema, {}, self._dataset.schema)
-        joined = self._source.join(self._keys(), self._on, "left")
-        chosen = joined if self._condition is None else joined.where(self._condition)
-        task = _write_task(self._stage, schema, self._on)
-        return chosen.repartition(*self._on).mapInArrow(task, ANSWER).collect()
+        places = {name: f"{PLACES}{number}" for number, name in enumerate(names)}
+        on = [places[name] for name in self._on]
+        source = keys.cast(self._source, self._on, self._dataset.schema).toDF(*places.values())
+        joined = source.join(self._stored(on), on, "left").select(*places.values(), ADDRESS)
+        task = _write_task(self._stage, schema, names, self._on, self._kinds)
+        return joined.repartition(*on).mapInArrow(task, ANSWER).collect()
 
-    def _keys(self) -> DataFrame:
+    def _stored(self, on: list[str]) -> DataFrame:
         """The keys of the table, and where their rows are."""
         options = {"namespace": self._handle.backend, "table": self._handle.name, **self._handle.properties}
         reader = self._spark.read.format(NAME).options(**options)
-        columns = ",".join([*self._on, ADDRESS])
-        return reader.option("version", str(self._dataset.version)).option("columns", columns).load()
+        columns = ",".join([*map(quoted, self._on), ADDRESS])
+        return reader.option("version", str(self._dataset.version)).option("columns", columns).load().toDF(*on, ADDRESS)
 
     def _commit(self, addresses: np.ndarray, fragments: list[FragmentMetadata]) -> lance.LanceDataset:
         """Mark the replaced rows, and commit; nobody sees the marks before that.
@@ -147,27 +162,29 @@ class _Merge:
 
 
 def _write_task(
-    stage: Stage, schema: pa.Schema, on: list[str]
+    stage: Stage, schema: pa.Schema, names: list[str], on: list[str], kinds: _Kinds
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found: list[pa.RecordBatch] = []
+        replaced: list[np.ndarray] = [np.empty(0, np.int64)]
 
         def rows() -> Iterator[pa.RecordBatch]:
-            for batch in batches:
+            for placed in batches:
+                batch = placed.rename_columns([*names, ADDRESS])
                 found.append(batch.select([*on, ADDRESS]))
-                yield cast_batch(batch, schema)
+                chosen = kinds.of(batch)
+                replaced.append(np.asarray(chosen.column(ADDRESS).drop_null(), np.int64))
+                if chosen.num_rows:
+                    yield cast_batch(chosen, schema)
 
         written = stage.write(rows(), schema)
-        replaced = np.empty(0, np.int64)
         if found:
-            keys = pa.Table.from_batches(found)
-            _refuse_twice(keys, on)
-            replaced = np.asarray(keys[ADDRESS].drop_null(), np.int64)
+            keys.refuse(pa.Table.from_batches(found), on)
         yield pa.RecordBatch.from_arrays(
             [
                 pa.array([json.dumps(written["fragments"])], pa.string()),
                 pa.array([written["rows"]], pa.int64()),
-                pa.array([replaced.tobytes()], pa.binary()),
+                pa.array([np.concatenate(replaced).tobytes()], pa.binary()),
             ],
             names=["fragments", "rows", "addresses"],
         )
@@ -175,33 +192,6 @@ def _write_task(
     return task
 
 
-def _refuse_twice(keys: pa.Table, on: list[str]) -> None:
-    """Refuse keys that are null, or there more than once: of the source or, at several addresses, of the table."""
-    for name in on:
-        if keys[name].null_count:
-            raise InvalidInputError(f"the source of the upsert has rows whose key {name!r} is null")
-    counted = keys.group_by(on).aggregate([([], "count_all"), (ADDRESS, "count_distinct")])
-    several = counted.filter(pc.field("count_all") > 1).slice(0, 1).to_pylist()
-    if several:
-        who = "the table" if several[0][f"{ADDRESS}_count_distinct"] > 1 else "the source of the upsert"
-        raise InvalidInputError(f"{who} has several rows with the key { {name: several[0][name] for name in on} }")
-
-
 def _addresses(told: list[Any]) -> np.ndarray:
     found = [np.frombuffer(one["addresses"], np.int64) for one in told]
     return np.concatenate(found) if found else np.empty(0, np.int64)
-
-
-def _check(handle: TableHandle, source: DataFrame, on: Sequence[str]) -> None:
-    """Have what is wrong said before any task runs."""
-    columns = handle.open().schema.names
-    if not on:
-        raise InvalidInputError("upsert needs 'on': the columns whose values identify a row")
-    for name in on:
-        if name not in columns:
-            raise TableColumnNotFoundError(f"table {handle.name!r} has no column {name!r} to match on")
-    missing = [name for name in columns if name not in source.columns]
-    if missing:
-        raise InvalidInputError(
-            f"the source lacks the column {', '.join(missing)} of table {handle.name!r}: a row is replaced as a whole"
-        )

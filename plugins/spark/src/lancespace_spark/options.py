@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,27 @@ from lancespace import identifiers
 from lancespace.handles import TableHandle
 from lancespace_spark import aggregates
 
+_NAME = re.compile(r"\s*`((?:[^`]|``)+)`\s*|([^,]+)")
+
 
 def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Names between commas; one that has a comma itself stands in backticks."""
+    pairs = (found.groups() for found in _NAME.finditer(text))
+    names = (quoted.replace("``", "`") if quoted else plain.strip() for quoted, plain in pairs)
+    return [name for name in names if name]
 
 
 def _vector(text: str) -> list[float]:
     return [float(number) for number in text.strip().strip("[]").split(",")]
+
+
+def _sizes(text: str) -> dict[str, int]:
+    """How long the vectors of columns are: ``embedding:16``."""
+    pairs = (pair.partition(":") for pair in _names(text))
+    sizes = {name.strip(): int(size) for name, _, size in pairs if size.strip().isdigit()}
+    if len(sizes) < len(_names(text)) or 0 in sizes.values():
+        raise InvalidInputError(f"the option 'vectors' needs the length of each column, as in v:768; it is {text!r}")
+    return sizes
 
 
 def _flag(text: str) -> bool:
@@ -45,7 +60,7 @@ OWN: dict[str, Callable[[str], Any]] = {
     # How to write.
     "max_rows_per_file": int,
     "max_bytes_per_file": int,
-    "vectors": _names,
+    "vectors": _sizes,
     "create": _flag,
     # Streams.
     "starting_version": int,
@@ -80,9 +95,8 @@ class SourceOptions:
 
     @property
     def vectors(self) -> dict[str, int]:
-        """How long the vectors of columns are: ``embedding:16``."""
-        pairs = (pair.partition(":") for pair in self.get("vectors") or [])
-        return {name.strip(): int(size) for name, _, size in pairs}
+        """How long the vectors of columns are."""
+        return self.get("vectors") or {}
 
     @property
     def search(self) -> dict[str, Any]:
@@ -103,9 +117,20 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
         raise InvalidInputError("the data source 'lancespace' needs the option 'table', e.g. sales.orders")
     backend = given.pop("namespace", "dir")
     own = {name: _typed(name, given.pop(name)) for name in OWN if name in given}
+    _check(own)
     checkpoint = given.get("checkpointlocation")
     properties = {name: value for name, value in given.items() if name not in SPARKS}
     return SourceOptions(TableHandle(backend, properties, tuple(identifiers.parse(table))), own, checkpoint)
+
+
+def _check(own: Mapping[str, Any]) -> None:
+    """Refuse options that mean nothing alone, or contradict each other."""
+    is_search = "vector" in own or "full_text_query" in own
+    for name in ("k", "vector_column"):
+        if name in own and not is_search:
+            raise InvalidInputError(f"the option {name!r} is part of a search: give 'vector' or 'full_text_query', too")
+    if "tag" in own and ("version" in own or "branch" in own):
+        raise InvalidInputError("a tag names a version and a branch: leave out 'version' and 'branch', or 'tag'")
 
 
 def _typed(name: str, text: str) -> Any:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from lancespace_spark import aggregates, lookups
-from lancespace_spark.casting import cast_batch
+from lancespace_spark import aggregates, columns, lookups
+from lancespace_spark.casting import cast_batch, is_blob
 from lancespace_spark.partitions import PARTITION_BYTES, RowsPartition, ScanPartition, Span, row_bytes, share_out
 from lancespace_spark.types import spark_schema, wire_schema
 
@@ -40,17 +40,27 @@ class TableReader(DataSourceReader):
             return [lookups.search(self._options, wire_schema(self._schema))]
         dataset = self._options.handle.open(self._options.version, self._options.get("branch"))
         since = self._options.get("since_version")
-        if since is not None:
+        if since:  # After version 0 is the whole table.
             from lancespace_spark.streams import increments
 
-            found = list(increments(self._options, dataset, since, dataset.version))
+            found = list(increments(self._options, dataset, since, dataset.version, self._schema.names))
             return found or [ScanPartition((), dataset.version)]
+        if not self._options.get("aggregates"):
+            columns.check(self._schema.names, dataset, dataset)
+            few = self._looked_up(dataset)
+            if few is not None:
+                return [few]
+        return partitions_of(dataset, dataset.get_fragments(), self._options, self._schema.names)
+
+    def _looked_up(self, dataset: lance.LanceDataset) -> RowsPartition | None:
+        """The rows that an index finds, if they are few."""
         condition, wire = self._options.get("filter"), wire_schema(self._schema)
-        if condition and not self._options.get("aggregates"):
-            rows = lookups.plan(dataset, condition, wire).rows()
-            if rows is not None:
-                return [lookups.pack(rows.to_batches(), wire)]
-        return partitions_of(dataset, dataset.get_fragments(), self._options, wire.names)
+        names = columns.projection(columns.matched(wire.names, dataset))
+        has_blobs = any(is_blob(field.type) for field in dataset.schema if field.name in names)
+        if not condition or isinstance(names, dict) or has_blobs:
+            return None
+        rows = lookups.plan(dataset, condition, wire).rows()
+        return None if rows is None else lookups.pack(rows.to_batches(), wire)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, as Spark's JVM expects them."""
@@ -60,12 +70,12 @@ class TableReader(DataSourceReader):
 
 
 def partitions_of(
-    dataset: lance.LanceDataset, fragments: Sequence[Any], options: SourceOptions, columns: Sequence[str] | None = None
+    dataset: lance.LanceDataset, fragments: Sequence[Any], options: SourceOptions, names: Sequence[str]
 ) -> list[InputPartition]:
     """Share fragments out to tasks; without any, one task that reads nothing, as Spark wants at least one."""
     import pyarrow as pa
 
-    read = [field for field in dataset.schema if columns is None or field.name in columns]
+    read = [field for field in dataset.schema if field.name in names]
     shares = share_out(
         [(fragment.fragment_id, fragment.count_rows()) for fragment in fragments],
         options.get("partition_rows") or PARTITION_BYTES // max(1, row_bytes(pa.schema(read))) or 1,
@@ -93,16 +103,17 @@ def _batches(
     options: SourceOptions, dataset: lance.LanceDataset, spans: tuple[Span, ...], wire: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Scan fragments, with the filter and the columns pushed into Lance."""
-    there = {*dataset.schema.names, "_rowid", "_rowaddr"}
+    names = columns.projection(columns.matched(wire.names, dataset))
     for scan in _scans(spans):
         scanner = dataset.scanner(
-            columns=[name for name in wire.names if name in there],
+            columns=names,
             filter=options.get("filter"),
             fragments=[dataset.get_fragment(span.fragment) for span in scan],
             offset=scan[0].offset,
             limit=None if scan[0].offset is None else scan[0].rows,
             batch_size=options.get("batch_size") or BATCH_ROWS,
             batch_size_bytes=BATCH_BYTES,
+            blob_handling="all_binary",
         )
         for batch in scanner.to_batches():
             if batch.num_rows:

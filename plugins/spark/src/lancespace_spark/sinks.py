@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from lancespace.engines import fingerprint
 from lancespace.jobs.stages import Stage, declare, discard_all
 from lancespace_spark.batches import NumberedBatches
+from lancespace_spark.checkpoints import query_id
 from lancespace_spark.types import stored_schema
 from lancespace_spark.writing import TaskMessage, results_of, write_task
 
@@ -27,7 +28,7 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
     """Appends each micro batch in one commit that carries its number.
 
     Spark repeats a batch whose end it did not hear of. Before a commit the transactions of the table are searched for
-    the batch, so a repeat changes nothing. ``stream_id`` names the stream; by default it is its checkpoint.
+    the batch, so a repeat changes nothing. A stream's name is the id that its checkpoint has, or ``stream_id``.
 
     Spark makes such an object for the tasks of a batch, and another one for its commit: only messages and the options
     lead from one to the other.
@@ -36,9 +37,7 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: SourceOptions, schema: StructType, *, overwrite: bool) -> None:
         if overwrite:
             raise UnsupportedOperationError("a stream can only append to a table: use the output mode 'append'")
-        stream: str | None = options.get("stream_id") or options.checkpoint
-        if not stream:
-            raise InvalidInputError("a stream into a table needs a checkpointLocation, or the option 'stream_id'")
+        stream = _name_of(options)
         self._options = options
         existing = options.handle.latest()
         if existing is None:
@@ -72,3 +71,12 @@ class TableStreamWriter(DataSourceStreamArrowWriter):
         """Where the tasks have written: one place, if any has told of it."""
         jobs = {message.job for message in messages if isinstance(message, TaskMessage)}
         return [replace(self._stage, job=job) for job in jobs]
+
+
+def _name_of(options: SourceOptions) -> str:
+    named: str | None = options.get("stream_id")
+    if named:
+        return named
+    if not options.checkpoint:
+        raise InvalidInputError("a stream into a table needs a checkpointLocation, or the option 'stream_id'")
+    return query_id(options.checkpoint)

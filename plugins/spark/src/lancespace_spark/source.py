@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import TableColumnNotFoundError
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import FloatType, LongType, StructField, StructType
 
+from lancespace_spark.columns import ROW_NUMBERS
 from lancespace_spark.options import SourceOptions, parse
 
 if TYPE_CHECKING:
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     )
 
 NAME = "lancespace"
-HIDDEN = {name: StructField(name, LongType(), nullable=False) for name in ("_rowid", "_rowaddr")}
+HIDDEN = {name: StructField(name, LongType(), nullable=False) for name in ROW_NUMBERS}
 """Columns that every table has, for those who ask for them by the option ``columns``."""
+FOUND = {"vector": StructField("_distance", FloatType()), "full_text_query": StructField("_score", FloatType())}
+"""Columns that the rows of a search have besides."""
 
 
 class LanceSource(DataSource):
@@ -43,9 +46,10 @@ class LanceSource(DataSource):
         wanted = options.get("columns")
         if wanted is None:
             return spark_schema(stored)
-        _check_known(wanted, stored.names, options)
+        beside = {**HIDDEN, **{FOUND[name].name: FOUND[name] for name in FOUND if options.get(name) is not None}}
+        _check_known(wanted, [*stored.names, *beside], options)
         chosen = spark_schema(pa.schema([stored.field(name) for name in wanted if name in stored.names]))
-        return StructType([HIDDEN[name] if name in HIDDEN else chosen[name] for name in wanted])
+        return StructType([beside[name] if name in beside else chosen[name] for name in wanted])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch read."""
@@ -81,9 +85,9 @@ def register(spark: SparkSession) -> None:
 
 
 def _check_known(wanted: list[str], known: list[str], options: SourceOptions) -> None:
-    unknown = [name for name in wanted if name not in known and name not in HIDDEN]
+    unknown = [name for name in wanted if name not in known]
     if unknown:
         raise TableColumnNotFoundError(
             f"the table {options.handle.name!r} has no column {', '.join(map(repr, unknown))}; "
-            f"it has {', '.join(known)}"
+            f"it has {', '.join(name for name in known if name not in HIDDEN)}"
         )

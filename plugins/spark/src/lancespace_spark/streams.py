@@ -14,6 +14,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from lancespace_spark import columns
 from lancespace_spark.reading import partitions_of, read_spans
 from lancespace_spark.transactions import operation_of
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from lancespace_spark.options import SourceOptions
 
-WITHOUT_ROWS = frozenset({"Rewrite", "CreateIndex", "UpdateConfig", "ReserveFragments", "BaseOperation"})
+WITHOUT_ROWS = frozenset({"Rewrite", "CreateIndex", "UpdateConfig", "ReserveFragments"})
 """Transactions after which a table has the rows it had before: compaction, indexes, settings."""
 
 OF_COLUMNS = frozenset({"Merge", "Project"})
@@ -69,8 +70,9 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         dataset = self._dataset()
         if start["version"] == 0 and end["version"] > 0:
             whole = _at(dataset, end["version"])
+            columns.check(self._schema.names, whole, dataset)
             return partitions_of(whole, whole.get_fragments(), self._options, self._schema.names)
-        return list(increments(self._options, dataset, start["version"], end["version"]))
+        return list(increments(self._options, dataset, start["version"], end["version"], self._schema.names))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, as Spark's JVM expects them."""
@@ -80,34 +82,49 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._options.handle.open(branch=self._options.get("branch"))
 
     def _limited(self, dataset: lance.LanceDataset, start: int, versions: int) -> int:
-        """The end of a batch of so many versions; a first batch cannot end before the oldest that is still there."""
-        oldest = min(version["version"] for version in dataset.versions())
-        return max(start + versions, oldest) if start == 0 else start + versions
+        """The end of a batch of so many versions.
+
+        A first batch cannot end before the oldest version from which all others are still there: clean-up may have
+        left older ones that have tags.
+        """
+        if start > 0:
+            return start + versions
+        there = {version["version"] for version in dataset.versions()}
+        oldest = next(version for version in range(dataset.version, -1, -1) if version - 1 not in there)
+        return max(versions, oldest)
 
 
-def increments(options: SourceOptions, dataset: lance.LanceDataset, start: int, end: int) -> Iterator[InputPartition]:
+def increments(
+    options: SourceOptions, dataset: lance.LanceDataset, start: int, end: int, names: Sequence[str] = ()
+) -> Iterator[InputPartition]:
     """The rows that were appended after one version, up to another.
 
     Raises:
         UnsupportedOperationError: If a version between changed or removed rows, and ``skip_changes`` is not set.
         InvalidTableStateError: If a version between is gone.
+        TableColumnNotFoundError: If it lacks a column that the table did not get later.
     """
     for version in range(start + 1, end + 1):
         appended = _appended(options, dataset, version)
         if appended:
-            yield from partitions_of(_at(dataset, version), appended, options)
+            now = _at(dataset, version)
+            columns.check(names, now, dataset)
+            yield from partitions_of(now, appended, options, names)
 
 
 def _appended(options: SourceOptions, dataset: lance.LanceDataset, version: int) -> list[Any]:
-    """The fragments that a version added to those before it."""
+    """The fragments that a version added to those before it.
+
+    Whether it left the others as they were, they tell themselves: by its name alone, an update may only insert rows,
+    and of some transactions pylance does not know the name.
+    """
     now = _at(dataset, version)
     kind = operation_of(dataset, version)
     if kind in WITHOUT_ROWS:
         return []
-    before = {fragment.fragment_id for fragment in _at(dataset, version - 1).get_fragments()}
-    added = [fragment for fragment in now.get_fragments() if fragment.fragment_id not in before]
-    if kind == "Append" or (kind in OF_COLUMNS and not added):
-        return added
+    before, after = (_contents(one, kind in OF_COLUMNS) for one in (_at(dataset, version - 1), now))
+    if all(after.get(number) == content for number, content in before.items()):
+        return [fragment for fragment in now.get_fragments() if fragment.fragment_id not in before]
     if options.get("skip_changes"):
         return []
     raise UnsupportedOperationError(
@@ -115,6 +132,14 @@ def _appended(options: SourceOptions, dataset: lance.LanceDataset, version: int)
         "cannot pass on. Start a new stream (with starting_version, to begin after it), or set the option skip_changes "
         "to 'true' to leave such versions out."
     )
+
+
+def _contents(dataset: lance.LanceDataset, is_of_columns: bool) -> dict[int, Any]:
+    """What tells whether the rows of fragments are the same; a change of columns exchanges files, and no rows."""
+    found = {one.fragment_id: one.metadata for one in dataset.get_fragments()}
+    if is_of_columns:
+        return {number: (one.physical_rows, one.deletion_file) for number, one in found.items()}
+    return {number: (one.files, one.overlays, one.deletion_file) for number, one in found.items()}
 
 
 def _at(dataset: lance.LanceDataset, version: int) -> lance.LanceDataset:

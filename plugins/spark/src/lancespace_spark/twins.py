@@ -10,18 +10,17 @@ from lance_namespace import ConcurrentModificationError, InvalidTableStateError
 
 from lancespace.errors import translated
 from lancespace.jobs import deletions
-from lancespace.jobs.changing import ADDRESS
+from lancespace.jobs.changing import ADDRESS, OFFSET
+from lancespace_spark import keys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Iterable, Sequence
 
     import lance
     from lance.fragment import FragmentMetadata
 
     from lancespace.handles import TableHandle
 
-OFFSET = 0xFFFFFFFF
-"""The part of a row's address that counts the rows of its fragment; the rest is the fragment's number."""
 _ROUNDS = 10
 
 Marks = dict[int, "FragmentMetadata | None"]
@@ -62,14 +61,15 @@ def remove(
     Raises:
         InvalidTableStateError: If it does not succeed: then the table has keys twice, and the message says so.
     """
-    files = {file.path for fragment in ours for file in fragment.files}
-    is_ours = {one.fragment_id: one.metadata.files[0].path in files for one in done.get_fragments()}
-    before = {one.fragment_id for one in base.get_fragments()}
-    theirs = {number for number in is_ours if not is_ours[number] and number not in before}
-    keys = done.scanner(columns=on, fragments=_fragments(done, [n for n in is_ours if is_ours[n]])).to_table()
+    our_files = {file.path for fragment in ours for file in fragment.files}
+    their_files = _files(done.get_fragments()) - _files(base.get_fragments()) - our_files
+    own = [one for one in done.get_fragments() if not our_files.isdisjoint(_files([one]))]
+    wanted = keys.comparable(done.scanner(columns=on, fragments=own).to_table(), on)
     for _ in range(_ROUNDS):
         latest = handle.open()
-        addresses = _with_keys(latest, theirs, keys, on)
+        addresses = _found(latest, our_files, their_files, wanted, on)
+        if addresses is None:
+            break
         if not addresses.size:
             return 0
         try:
@@ -78,19 +78,40 @@ def remove(
             continue
         return int(addresses.size)
     raise InvalidTableStateError(
-        f"while rows were upserted into table {handle.name!r}, others added rows with the same keys, and could not be "
-        f"stopped from changing them: version {done.version} has keys twice. Restore version {base.version}, or run "
-        "the upsert again after deleting one of each"
+        f"while rows were upserted into table {handle.name!r}, others added rows with the same keys, and changed or "
+        f"compacted them before they could be removed: since version {done.version} the table has keys twice. Restore "
+        f"version {base.version}, or delete the rows of such keys, and run the upsert again"
     )
 
 
-def _with_keys(latest: lance.LanceDataset, theirs: Collection[int], keys: pa.Table, on: list[str]) -> np.ndarray:
-    """The addresses of rows in some fragments that have one of the keys."""
-    still = _fragments(latest, [one.fragment_id for one in latest.get_fragments() if one.fragment_id in theirs])
-    if not still:
-        return np.empty(0, np.int64)
-    rows = latest.scanner(columns=[*on, ADDRESS], fragments=still).to_table()
-    return np.asarray(rows.join(keys, on, join_type="left semi")[ADDRESS], np.int64)
+def _found(
+    latest: lance.LanceDataset, ours: set[str], theirs: set[str], wanted: pa.Table, on: list[str]
+) -> np.ndarray | None:
+    """Where the rows of others with our keys are; None if nobody can tell them from ours any more.
+
+    Fragments are known by their files. Files that are gone were compacted, or all their rows replaced: their rows may
+    be in any fragment then, theirs and ours even in the same one.
+    """
+    fragments = latest.get_fragments()
+    there = _files(fragments)
+    if ours <= there:
+        looked = theirs if theirs <= there else there - ours
+        chosen = [one for one in fragments if not looked.isdisjoint(_files([one]))]
+        return np.asarray(_with_keys(latest, chosen, wanted, on)[ADDRESS], np.int64)
+    several = keys.twice(_with_keys(latest, fragments, wanted, on), on)
+    return None if several.num_rows else np.empty(0, np.int64)
+
+
+def _with_keys(latest: lance.LanceDataset, fragments: list[Any], wanted: pa.Table, on: list[str]) -> pa.Table:
+    """The rows of some fragments that have one of the keys, with their addresses."""
+    if not fragments:
+        return pa.table({ADDRESS: pa.array([], pa.int64())})
+    rows = latest.scanner(columns=[*on, ADDRESS], fragments=fragments).to_table()
+    return keys.comparable(rows, on).join(wanted, on, join_type="left semi")
+
+
+def _files(fragments: Iterable[Any]) -> set[str]:
+    return {file.path for fragment in fragments for file in fragment.metadata.files}
 
 
 def _delete(handle: TableHandle, latest: lance.LanceDataset, addresses: np.ndarray) -> None:
@@ -105,7 +126,3 @@ def _delete(handle: TableHandle, latest: lance.LanceDataset, addresses: np.ndarr
     except ConcurrentModificationError:
         withdraw(handle, marks)
         raise
-
-
-def _fragments(dataset: lance.LanceDataset, numbers: Collection[int]) -> list[Any]:
-    return [dataset.get_fragment(number) for number in numbers]

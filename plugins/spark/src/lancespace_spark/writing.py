@@ -11,7 +11,7 @@ from lance_namespace import InvalidInputError, TableAlreadyExistsError
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from lancespace.errors import translated
-from lancespace.jobs.stages import Stage, Written, declare
+from lancespace.jobs.stages import Stage, Written, declare, take_back
 from lancespace_spark.batches import NumberedBatches
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.types import stored_schema
@@ -75,7 +75,7 @@ class TableWriter(DataSourceArrowWriter):
         """On the driver, after a failure: leave nothing behind."""
         self._stage.discard()
         if self._declared:
-            self._options.handle.namespace.drop_table(list(self._options.handle.id))
+            take_back(self._options.handle)
 
 
 def write_task(
@@ -84,7 +84,8 @@ def write_task(
     """Write the rows of a partition in the types of the table."""
     names = ("max_rows_per_file", "max_bytes_per_file")
     settings: dict[str, Any] = {name: options.get(name) for name in names if options.get(name) is not None}
-    written = stage.write((cast_batch(batch, schema) for batch in batches), schema, **settings)
+    with translated(f"write to table {options.handle.name!r}"):
+        written = stage.write((cast_batch(batch, schema) for batch in batches), schema, **settings)
     return TaskMessage(written, stage.job)
 
 
