@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lance_namespace import InvalidInputError, TableAlreadyExistsError
+from lance_namespace import ConcurrentModificationError, InvalidInputError, TableAlreadyExistsError
 
-from core.tests.jobs.support import TABLE, files, fill, ids
+from core.tests.jobs.support import TABLE, files, fill, ids, rows
 from lancespace import connect, jobs
 from lancespace.jobs import JobFailedError, copying
-from lancespace.jobs.stages import FOLDER
+from lancespace.jobs.stages import FOLDER, Stage
 
 if TYPE_CHECKING:
     from lancespace import Namespace
@@ -55,3 +55,26 @@ def test_a_repeat_goes_on_from_what_was_finished(ns: Namespace, monkeypatch: pyt
     assert ids(ns, "sales.copy") == list(range(40))
     assert len(files(ns, "sales.copy")) == 4
     assert not any(name.startswith(FOLDER) for name in files(ns, "sales.copy"))
+
+
+def test_a_commit_that_was_refused_is_tried_again_unless_the_table_is_there(
+    ns: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(ns)
+    real = Stage.commit
+    refused: list[str] = []
+
+    def commit(stage: Stage, *given: Any) -> int:
+        if stage.handle.name not in refused:
+            refused.append(stage.handle.name)
+            if stage.handle.name == "sales.taken":
+                ns.create_table("sales.taken", rows(90, 91))
+            raise ConcurrentModificationError("somebody was faster")
+        return real(stage, *given)
+
+    monkeypatch.setattr(Stage, "commit", commit)
+    jobs.copy_table(ns, TABLE, ns, "sales.copy").wait()
+    assert ids(ns, "sales.copy") == list(range(40))
+    with pytest.raises(JobFailedError, match=r"'sales\.taken' exists already"):
+        jobs.copy_table(ns, TABLE, ns, "sales.taken").wait()
+    assert ids(ns, "sales.taken") == [90]
