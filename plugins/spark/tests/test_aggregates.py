@@ -69,7 +69,8 @@ def test_whole_tables(spark: SparkSession, ns: Namespace, alone: Alone) -> None:
 
 def test_rows_that_a_condition_chooses(spark: SparkSession, ns: Namespace, alone: Alone) -> None:
     chance = random.Random(4)
-    statements = [f"SELECT count(*), sum(n), max(text) FROM t WHERE {condition(chance)}" for _ in range(8)]
+    conditions = [f"n > 3 AND {condition(chance, depth)}" for depth in (0, 0, 0, 0, 0, 0, 1, 2)]
+    statements = [f"SELECT count(*), sum(n), max(text) FROM t WHERE {one}" for one in conditions]
     answered = [sql(spark, ns, statement) for statement in statements]
     assert sum(map(is_pushed, answered)) > len(statements) // 3
     for statement, frame in zip(statements, answered, strict=True):
@@ -77,6 +78,8 @@ def test_rows_that_a_condition_chooses(spark: SparkSession, ns: Namespace, alone
 
 
 OTHERS = (
+    "SELECT count(*), sum(n) FROM t WHERE small NOT IN (0, 127) OR small NOT IN (1, -1)",
+    "SELECT count(*) FROM t WHERE NOT (text IN ('a', 'q') AND text IN ('', 'aa'))",
     "SELECT sum(real) FROM t",
     "SELECT max(real) FROM t",
     "SELECT count(DISTINCT small) FROM t",
@@ -128,3 +131,10 @@ def test_an_index_goes_first(spark: SparkSession, ns: Namespace) -> None:
     frame = sql(spark, ns, "SELECT count(*), sum(x) FROM keys WHERE id IN (5, 6)")
     assert scans(frame) == []
     assert frame.collect() == [(2, 11)]
+
+
+def test_days_after_the_year_9999(spark: SparkSession, ns: Namespace) -> None:
+    ns.create_table("future", pa.table({"day": pa.array([3_000_000, 1, None], pa.int32()).cast(pa.date32())}))
+    frame = sql(spark, ns, "SELECT max(day) AS last, min(day) AS first FROM future")
+    assert is_pushed(frame)
+    assert frame.selectExpr("year(last)", "year(first)").collect() == [(10183, 1970)]

@@ -29,6 +29,7 @@ FOUND = {
     "several": "SELECT id, vector FROM keys WHERE id IN (5, 6, 1000000)",
     "none": "SELECT * FROM keys WHERE id = -1",
     "by another column": "SELECT id FROM keys WHERE `Mixed Case` = 'k7'",
+    "many": "SELECT id FROM keys WHERE id IN (5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)",
     "from below": "SELECT id FROM (SELECT * FROM keys) WHERE id = 5",
 }
 LEFT = {
@@ -37,6 +38,7 @@ LEFT = {
     "computed": "SELECT id + 1 FROM keys WHERE id = 5",
     "sorted": "SELECT id FROM keys WHERE id IN (5, 6) ORDER BY id DESC LIMIT 1",
     "a part is Spark's": "SELECT id FROM keys WHERE id IN (5, 6, 7) AND real > 0.5",
+    "not certain": "SELECT id, small FROM keys WHERE id < 200 AND (small NOT IN (0, 127) OR small NOT IN (1, -1))",
     "grouped": "SELECT text, count(*) FROM keys WHERE id IN (5, 6) GROUP BY text",
     "joined with itself": "SELECT a.id FROM keys a JOIN keys b ON a.id = b.id WHERE a.id = 5",
     "in a subquery": "SELECT 1 WHERE EXISTS (SELECT 1 FROM keys WHERE id = 5)",
@@ -72,7 +74,7 @@ def shown(frame: DataFrame) -> tuple[list[tuple[str, str]], list[str]]:
 def is_local(frame: DataFrame) -> bool:
     """Whether the rows are part of the plan, and nothing is done to them."""
     plan = frame._jdf.queryExecution().analyzed()
-    return str(plan.nodeName()) == "LocalRelation"
+    return str(plan.nodeName()) == "SubqueryAlias" and str(plan.child().nodeName()) == "LocalRelation"
 
 
 @pytest.mark.usefixtures("alone")
@@ -94,3 +96,8 @@ def test_aggregates_do_not_mind_capital_letters(spark: SparkSession, ns: Namespa
 
     assert is_pushed(frame)
     assert shown(frame) == shown(spark.sql(statement.replace("keys", "keys_alone")))
+
+
+def test_what_is_found_can_be_qualified_as_before(spark: SparkSession, ns: Namespace) -> None:
+    assert sql(spark, ns, "SELECT o.id FROM keys AS o WHERE id = 5").select("o.id").collect() == [(5,)]
+    assert sql(spark, ns, "SELECT id FROM keys WHERE id = 5").select("keys.id").collect() == [(5,)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -43,6 +44,8 @@ def rows(chance: random.Random) -> pa.Table:
             "day": pa.array(some(list(DAYS)), pa.date32()),
             "real": pa.array(some(list(FLOATS)), pa.float64()),
             "flag": pa.array(some([True, False]), pa.bool_()),
+            "cost": pa.array(some([Decimal("1.10"), Decimal("-2.00")]), pa.decimal128(9, 2)),
+            "moment": pa.array(some([1_704_085_200_000, -86_400_000]), pa.timestamp("ms", "UTC")),
             "odd name": pa.array(some([1, 2]), pa.int32()),
         }
     )
@@ -74,7 +77,12 @@ def condition(chance: random.Random, depth: int = 2) -> str:
             f"contains(text, {text})",
             f"startswith(text, {text})",
             f"small IN (-128, 1, {chance.choice(['NULL', '5'])})",
-            f"text IN ({text}, 'a')",
+            f"text {chance.choice(['', 'NOT '])}IN ({text}, 'a')",
+            f"(text NOT IN ({text}, 'aa') OR text NOT IN ('a', ''))",
+            f"(small NOT IN (-128, {chance.choice([0, 1])}) OR small NOT IN (127, -1))",
+            f"big IN ({', '.join(map(str, range(-1, 11)))})",
+            f"cost {compare} {chance.choice(['1.1', '-2', '0'])}",
+            f"moment {compare} TIMESTAMP '{chance.choice(['2024-01-01 05:00:00Z', '1970-01-01'])}'",
             f"day BETWEEN DATE '1970-01-01' AND {day}",
             "flag",
             f"flag {compare} true",
@@ -104,3 +112,20 @@ def test_random_conditions_keep_the_rows_that_spark_alone_keeps(spark: SparkSess
     wrong = {number for number, _ in set(found) ^ set(expected)}
     assert found == expected, [chosen[int(str(number))] for number in wrong]
     assert sum(condition is not None for _, condition in scans(pushed)) > CONDITIONS // 3
+
+
+PUSHED = {
+    "n IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)": "`n` IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)",
+    "cost > 1": "`cost` > CAST('1.00' AS decimal(9,2))",
+    "moment < TIMESTAMP '2024-06-01 00:00:00'": "`moment` <= timestamp '2024-06-03 00:00:00'",
+    "flag = true": "`flag`",
+    "NOT flag": "NOT `flag`",
+    "n <=> 3": "`n` = 3",
+    "real > 1": "isnan(`real`)",
+}
+
+
+@pytest.mark.parametrize("written", PUSHED)
+def test_conditions_that_lance_evaluates(spark: SparkSession, ns: Namespace, written: str) -> None:
+    ((_, text),) = scans(sql(spark, ns, f"SELECT n + 1 FROM t WHERE {written}"))
+    assert PUSHED[written] in str(text)

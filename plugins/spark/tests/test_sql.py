@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -53,7 +54,7 @@ def test_only_the_columns_and_rows_that_are_needed_are_read(spark: SparkSession,
     assert scans(frame) == [({"id", "customer", "price"}, "((`id` >= 90) AND (`customer` = 3))")]
     assert answer(frame) == [(94 * 1.5,)]
     counted = sql(spark, ns, "SELECT count(*) FROM sales.orders WHERE price > 3")
-    assert scans(counted) == [({"price"}, "((`price` IS NOT NULL))")]
+    assert scans(counted) == [({"price"}, "((`price` >= 2.999997 OR isnan(`price`)))")]
     assert answer(counted) == [(97,)]
 
 
@@ -174,3 +175,17 @@ def test_attached_tables_are_views(spark: SparkSession, ns: Namespace) -> None:
     below = set(attach(spark, ns, "sales"))
     assert {f"sales.{name}" for name in ns.tables("sales")} <= below
     assert all(name.startswith("sales.") for name in below)
+
+
+def test_tables_that_cannot_be_views_do_not_keep_others_from_it(spark: SparkSession, ns: Namespace) -> None:
+    wide = pa.array([Decimal(1)], pa.decimal256(60, 2))
+    ns.create_namespace("mixed")
+    ns.create_table("mixed.wide", pa.table({"id": [1], "amount": wide}))
+    ns.create_table("mixed.whole", pa.table({"id": [1]}))
+    ns.declare_table("mixed.declared")
+    with pytest.warns(UserWarning, match=r"is not attached|no type for") as warned:
+        assert attach(spark, ns, "mixed") == ["mixed.whole", "mixed.wide"]
+    said = " ".join(str(one.message) for one in warned)
+    assert "'mixed.declared' is not attached" in said
+    assert "'amount' (decimal256(60, 2))" in said
+    assert spark.table("`mixed.wide`").columns == ["id"]

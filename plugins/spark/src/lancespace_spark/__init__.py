@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lancespace_spark.merging import Merged, upsert
-    from lancespace_spark.queries import attach, sql
+    from lancespace_spark.queries import sql
     from lancespace_spark.sessions import session
     from lancespace_spark.source import register
+    from lancespace_spark.views import attach
 
 __all__ = ["Merged", "attach", "register", "session", "sql", "upsert"]
 
 _HOME = {
     "Merged": "lancespace_spark.merging",
-    "attach": "lancespace_spark.queries",
+    "attach": "lancespace_spark.views",
     "register": "lancespace_spark.source",
     "session": "lancespace_spark.sessions",
     "sql": "lancespace_spark.queries",

@@ -40,12 +40,10 @@ class Aggregate:
     """None counts rows."""
 
 
-def of_statement(frame: DataFrame, scans: list[Scan]) -> list[Aggregate] | None:
+def of_statement(frame: DataFrame, scan: Scan) -> list[Aggregate] | None:
     """What a statement computes, if that is all that it does with the rows of its only scan."""
-    if len(scans) != 1 or not scans[0].is_top or (scans[0].condition and not scans[0].condition.is_whole):
-        return None
-    above = scans[0].rest
-    if len(above) != 1 or above[0].kind != "Aggregate" or above[0].fields["groupingExpressions"]:
+    above = scan.rest
+    if not scan.is_top or len(above) != 1 or above[0].kind != "Aggregate" or above[0].fields["groupingExpressions"]:
         return None
     found = [_aggregate(one) for one in above[0].inner("aggregateExpressions")]
     known = [one for one in found if one is not None]
@@ -153,6 +151,8 @@ def _of_batch(one: Aggregate, batch: pa.RecordBatch) -> Any:
         return len(column) - column.null_count
     if one.function == "sum":
         return _sum(column.cast(pa.int64()))
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())  # Python has no days after the year 9999, and Spark has.
     return pc.min_max(column)[one.function].as_py()
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lancespace_spark.catalyst import Node, attributes, fetch, items, leaves
-from lancespace_spark.predicates import Condition, to_lance
+from lancespace_spark.predicates import COLUMN, Condition, to_lance
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 MARKER = "lancespace.mention"
 """Metadata of the first column of a relation that stands for a table: the number of its mention."""
 _RELATION = "LogicalRDD"
 """What such a relation is to Catalyst."""
+_LIST_LENGTH, _ANY_LENGTH = "spark.sql.optimizer.inSetConversionThreshold", 2**31 - 1
 
 
 class Output(NamedTuple):
@@ -38,6 +40,8 @@ class Scan:
     condition: Condition | None
     output: tuple[Output, ...]
     """The columns that it gives, in their order."""
+    alias: str | None
+    """What those may be qualified by."""
     rest: tuple[Node, ...]
     """What is above those; a projection that computes something counts as such."""
     is_top: bool
@@ -57,6 +61,17 @@ class Need:
         if not self.filters or None in self.filters:
             return None
         return " OR ".join(f"({text})" for text in sorted({text for text in self.filters if text}))
+
+
+@contextmanager
+def long_lists(spark: SparkSession) -> Iterator[None]:
+    """Keep the values of an IN in plans, however many: Spark makes a set of more than ten, which it does not show."""
+    before = spark.conf.get(_LIST_LENGTH)
+    spark.conf.set(_LIST_LENGTH, str(_ANY_LENGTH))
+    try:
+        yield
+    finally:
+        spark.conf.set(_LIST_LENGTH, str(before))
 
 
 def scans_of(frame: DataFrame) -> list[Scan]:
@@ -88,16 +103,21 @@ def _scans(root: Any, *, is_top: bool) -> Iterator[Scan]:
 
 def _scan(number: int, leaf: Node, above: tuple[Node, ...], *, is_top: bool) -> Scan:
     taken = leaf.inner("output")
-    columns: set[str] = set()
+    tested: list[Node] = []
     condition = None
     if above and above[0].kind == "Filter":
-        (expression,), above = above[0].inner("condition"), above[1:]
-        columns, condition = attributes(expression), to_lance(expression)
+        tested, above = above[0].inner("condition"), above[1:]
+        condition = to_lance(tested[0])
     if above and above[0].kind == "Project":
         taken = above[0].inner("projectList")
-        above = above[1:] if all(one.kind == "AttributeReference" for one in taken) else above
-    columns = columns.union(*map(attributes, taken))
-    output = tuple(
-        Output(str(one.fields["name"]), str(one.fields["shown"])) for one in taken if one.kind == "AttributeReference"
-    )
-    return Scan(number, frozenset(columns), condition, output, above, is_top)
+        above = above[1:] if all(one.kind == COLUMN for one in taken) else above
+    columns = frozenset[str]().union(*map(attributes, (*tested, *taken)))
+    output = tuple(Output(str(one.fields["name"]), str(one.fields["shown"])) for one in taken if one.kind == COLUMN)
+    return Scan(number, columns, condition, output, _alias([*tested, *taken]), above, is_top)
+
+
+def _alias(expressions: list[Node]) -> str | None:
+    """What the statement calls the table in them; a relation's own columns, as a ``*`` gives them, do not tell."""
+    columns = (one for expression in expressions for one in expression.below() if one.kind == COLUMN)
+    found = {str(one.fields["qualifier"])[1:-1] for one in columns} - {""}
+    return found.pop() if len(found) == 1 else None

@@ -6,20 +6,26 @@ optimized plan what it needs of each table, and then with relations that have ju
 
 from __future__ import annotations
 
+import functools
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lance_namespace import NamespaceNotFoundError, TableNotFoundError, UnsupportedOperationError
+from lance_namespace import (
+    InvalidInputError,
+    NamespaceNotFoundError,
+    TableNotFoundError,
+    UnsupportedOperationError,
+)
 from pyspark.errors import AnalysisException, PySparkException
 
 from lancespace import identifiers
 from lancespace.handles import TableHandle
-from lancespace_spark import aggregates, needs, statements
+from lancespace_spark import aggregates, needs, rewriting, statements
 from lancespace_spark.relations import Bound
-from lancespace_spark.source import NAME
+from lancespace_spark.views import tables_below
 
 if TYPE_CHECKING:
     import lance
@@ -28,85 +34,97 @@ if TYPE_CHECKING:
     from lancespace import Namespace
 
 
-def sql(spark: SparkSession, namespace: Namespace, statement: str) -> DataFrame:
+def sql(
+    spark: SparkSession,
+    namespace: Namespace,
+    statement: str,
+    args: Mapping[str, object] | Sequence[object] | None = None,
+) -> DataFrame:
     """Run a query over tables of a namespace by their names, together with Spark's own tables and views.
 
-    Every table is read at the version that is the latest now, each mention of it alike.
+    Every table is read at the version that is the latest now, each mention of it alike. ``args`` are the values of
+    parameters, as for ``spark.sql``: by name for ``:name``, in order for ``?``.
 
     Raises:
         InvalidInputError: If the statement is no query.
         TableNotFoundError: If neither the namespace nor Spark has a table that the statement names.
+        TableSchemaValidationError: If it names a column of a type that Spark does not have.
     """
     if not hasattr(spark, "_jsparkSession"):
         raise UnsupportedOperationError(
             "lancespace_spark.sql looks into Spark's plans, which Spark Connect does not show: "
             "use lancespace_spark.attach and spark.sql there"
         )
-    parsed = statements.parse(spark, statement)
+    run = functools.partial(_run, spark, _arguments(spark, args))
+    parsed = statements.parse(spark, statement, lambda text: run(f"SELECT {text}").collect()[0][0])
     bound = list(_bind(spark, namespace, parsed.mentions))
-    text = _rewritten(statement, bound)
-    with _views(spark, bound) as show:
-        show([one.blank(spark) for one in bound])
-        planned = _run(spark, text)
-        scans = needs.scans_of(planned)
-        answer = _aggregated(spark, planned, scans, bound)
-        if answer is None:
-            answer = _looked_up(spark, scans, bound)
-        if answer is not None:
-            return answer
-        needed, names = needs.by_mention(scans), {word.lower() for word in parsed.words}
-        show([one.reduced(spark, needed.get(one.number, needs.Need()), names) for one in bound])
-        try:
-            return _run(spark, text)
-        except AnalysisException:  # A name that only the whole table has, in a place where no column is expected.
-            show([one.whole(spark) for one in bound])
-            return _run(spark, text)
+    try:
+        return _planned(spark, parsed, bound, run)
+    except AnalysisException as error:
+        rewriting.tell(error, parsed, bound)
+        raise
 
 
-def attach(spark: SparkSession, namespace: Namespace, parent: str = "") -> list[str]:
-    """Make every table below a namespace a temporary view of the session, under its dotted name: ```sales.orders```.
+def _arguments(spark: SparkSession, args: Mapping[str, object] | Sequence[object] | None) -> Any:
+    """The values of parameters as ``spark.sql`` prepares them; None for none, as that would take as long as to plan."""
+    if not args:
+        return None
+    from pyspark.sql.classic.column import _to_java_column
+    from pyspark.sql.functions import lit
 
-    A view shows the version that is the latest now; attach again to see later ones. The answer is the names.
-    """
-    backend, properties = namespace.recipe()
-    attached = []
-    for name in _tables_below(namespace, parent):
-        reader = spark.read.format(NAME).options(namespace=backend, table=name, **properties)
-        reader.load().createOrReplaceTempView(f"`{name}`")
-        attached.append(name)
-    return attached
+    if isinstance(args, Mapping):
+        return {name: _to_java_column(lit(value)) for name, value in args.items()}
+    return spark._jvm.PythonUtils.toArray([_to_java_column(lit(value)) for value in args])  # type: ignore[union-attr] # noqa: SLF001
 
 
-def _run(spark: SparkSession, text: str) -> DataFrame:
-    """What ``spark.sql`` does, without the arguments that it would prepare, which takes as long."""
+def _run(spark: SparkSession, arguments: Any, text: str) -> DataFrame:
+    """What ``spark.sql`` does, with values of parameters that are prepared once."""
     from pyspark.sql import DataFrame
 
-    return DataFrame(spark._jsparkSession.sql(text), spark)  # noqa: SLF001 - see above
+    java = spark._jsparkSession  # noqa: SLF001 - see above
+    return DataFrame(java.sql(text) if arguments is None else java.sql(text, arguments), spark)
 
 
-def _aggregated(
+def _planned(
+    spark: SparkSession, parsed: statements.Statement, bound: Sequence[Bound], run: Callable[[str], DataFrame]
+) -> DataFrame:
+    """Plan a statement to see what it needs, and then with just that."""
+    text = rewriting.rewritten(parsed, bound)
+    with _views(spark, bound) as show:
+        show([one.blank(spark) for one in bound])
+        planned = run(text)
+        with needs.long_lists(spark) if parsed.has_long_list else nullcontext():
+            scans = needs.scans_of(planned)
+        answer = _answered(spark, planned, scans, bound)
+        if answer is not None:
+            return answer
+        needed = needs.by_mention(scans)
+        show([one.reduced(spark, needed.get(one.number, needs.Need()), parsed.words) for one in bound])
+        try:
+            return run(text)
+        except AnalysisException:  # A name that only the whole table has, in a place where no column is expected.
+            show([one.whole(spark) for one in bound])
+            return run(text)
+
+
+def _answered(
     spark: SparkSession, planned: DataFrame, scans: list[needs.Scan], bound: Sequence[Bound]
 ) -> DataFrame | None:
-    """The answer to a statement that only counts, sums and compares; None for all others."""
-    wanted = aggregates.of_statement(planned, scans)
-    if wanted is None:
+    """The answer to a statement that only aggregates rows of one table, or looks for a few; None for all others.
+
+    Spark does not look at those rows again, so their condition must be whole.
+    """
+    if len(scans) != 1 or (scans[0].condition and not scans[0].condition.is_whole):
         return None
     (scan,) = scans
-    return _of(scan, bound).aggregated(spark, wanted, scan.condition.text if scan.condition else None)
-
-
-def _looked_up(spark: SparkSession, scans: list[needs.Scan], bound: Sequence[Bound]) -> DataFrame | None:
-    """The answer to a statement that only looks for a few rows of one table; None for all others."""
-    if len(scans) != 1 or scans[0].rest or not scans[0].is_top or not scans[0].output:
+    table = next(one for one in bound if one.number == scan.number)
+    condition = scan.condition.text if scan.condition else None
+    wanted = aggregates.of_statement(planned, scan)
+    if wanted is not None:
+        return table.aggregated(spark, wanted, condition)
+    if condition is None or scan.rest or not scan.is_top or not scan.output:
         return None
-    (scan,) = scans
-    if scan.condition is None or scan.condition.text is None or not scan.condition.is_whole:
-        return None
-    return _of(scan, bound).looked_up(spark, scan.condition.text, scan.output)
-
-
-def _of(scan: needs.Scan, bound: Sequence[Bound]) -> Bound:
-    return next(one for one in bound if one.number == scan.number)
+    return table.looked_up(spark, condition, scan.output, scan.alias)
 
 
 def _bind(spark: SparkSession, namespace: Namespace, found: Sequence[statements.Mention]) -> Iterator[Bound]:
@@ -114,7 +132,9 @@ def _bind(spark: SparkSession, namespace: Namespace, found: Sequence[statements.
     prefix = f"lancespace_{uuid.uuid4().hex}"
     opened: dict[tuple[str, ...], lance.LanceDataset] = {}
     for number, mention in enumerate(found):
-        if not namespace.table(list(mention.names)).exists() and _is_sparks(spark, mention):
+        if not _is_possible(mention) or (
+            not namespace.table(list(mention.names)).exists() and _is_sparks(spark, mention)
+        ):
             continue
         handle = TableHandle(backend, properties, mention.names)
         if mention.names not in opened:
@@ -126,9 +146,18 @@ def _open(namespace: Namespace, handle: TableHandle) -> lance.LanceDataset:
     try:
         return handle.open()
     except (TableNotFoundError, NamespaceNotFoundError) as error:
-        near = get_close_matches(handle.name, list(_tables_below(namespace, "")), n=3)
+        near = get_close_matches(handle.name, list(tables_below(namespace, "")), n=3)
         hint = f" Near: {', '.join(near)}." if near else ""
         raise TableNotFoundError(f"Neither the namespace nor Spark has a table {handle.name!r}.{hint}") from error
+
+
+def _is_possible(mention: statements.Mention) -> bool:
+    """Whether a table of a namespace may have that name: Spark also has files, as in parquet.`/folder/file`."""
+    try:
+        identifiers.parse(list(mention.names))
+    except InvalidInputError:
+        return False
+    return True
 
 
 def _is_sparks(spark: SparkSession, mention: statements.Mention) -> bool:
@@ -136,16 +165,6 @@ def _is_sparks(spark: SparkSession, mention: statements.Mention) -> bool:
         return spark.catalog.tableExists(".".join(f"`{name}`" for name in mention.names))
     except PySparkException:  # The first of three names must be a catalog of Spark's; it is asked only if so.
         return False
-
-
-def _rewritten(statement: str, bound: Sequence[Bound]) -> str:
-    """The statement with the names of views in place of those of tables; a column may still be qualified by a name."""
-    text = statement
-    for one in reversed(bound):
-        rest = text[one.mention.stop + 1 :]
-        alias = f" AS `{one.mention.names[-1]}`" if one.mention.takes_alias else ""
-        text = f"{text[: one.mention.start]}{one.view}{alias}{rest}"
-    return text
 
 
 @contextmanager
@@ -162,11 +181,3 @@ def _views(spark: SparkSession, bound: Sequence[Bound]) -> Iterator[Callable[[Se
         catalog = spark._jsparkSession.sessionState().catalog()  # noqa: SLF001 - spark.catalog looks for cached data, too
         for one in bound:
             catalog.dropTempView(one.view)
-
-
-def _tables_below(namespace: Namespace, parent: str) -> Iterator[str]:
-    names = identifiers.parse(parent) if parent else []
-    for table in namespace.tables(names):
-        yield identifiers.show([*names, table])
-    for child in namespace.namespaces(names):
-        yield from _tables_below(namespace, identifiers.show([*names, child]))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from lance_namespace import TableSchemaValidationError
 
 from lancespace_spark import aggregates, lookups
 from lancespace_spark.needs import MARKER
@@ -37,27 +38,32 @@ class Bound:
     dataset: lance.LanceDataset
     view: str
 
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """The columns whose types Spark has."""
+        return readable(self.dataset.schema)
+
     def blank(self, spark: SparkSession) -> DataFrame:
         """A relation with the table's columns that nobody reads, known by its mark.
 
         It is one of Spark's own, without rows: to plan a scan of ours, Spark would ask Python several times.
         """
-        columns = spark_schema(self.dataset.schema)
+        columns = spark_schema(self.schema)
         if columns.fields:
             columns.fields[0].metadata = {**columns.fields[0].metadata, MARKER: self.number}
         return _blank(spark, columns.json())
 
     def whole(self, spark: SparkSession) -> DataFrame:
         """A scan of all columns and rows."""
-        return self._scan(spark, self.dataset.schema)
+        return self._scan(spark, self.schema)
 
-    def reduced(self, spark: SparkSession, need: Need, names: set[str]) -> DataFrame:
+    def reduced(self, spark: SparkSession, need: Need, names: frozenset[str]) -> DataFrame:
         """What is needed of the table: of its rows, and of its columns where it makes no difference which it has.
 
         Columns that the text names are there when it is analysed, even if they are not needed afterwards. A few rows
         that an index finds are part of the plan, so that it needs no task for them.
         """
-        schema = self._needed(need, names) if self.mention.is_selected else self.dataset.schema
+        schema = self._needed(need, names) if self.mention.is_selected else self.schema
         look_up = self._look_up(need.filter, schema) if need.filter else None
         if look_up is None:
             return self._scan(spark, schema)
@@ -68,7 +74,7 @@ class Bound:
 
     def aggregated(self, spark: SparkSession, wanted: list[Aggregate], condition: str | None) -> DataFrame | None:
         """Aggregates of the rows for which a condition holds; None if an index finds those, so that they are few."""
-        schema = aggregates.columns_of(wanted, self.dataset.schema)
+        schema = aggregates.columns_of(wanted, self.schema)
         parts = aggregates.part_schema(wanted, wire_schema(spark_schema(schema)))
         if condition is None and aggregates.are_rows(wanted):
             count = pa.array([self.dataset.count_rows()], pa.int64())
@@ -81,11 +87,13 @@ class Bound:
         given = {"aggregates": aggregates.written(wanted), **({"filter": condition} if condition else {})}
         return aggregates.whole(self._scan(spark, parts, **given), wanted)
 
-    def looked_up(self, spark: SparkSession, condition: str, output: Sequence[Output]) -> DataFrame | None:
+    def looked_up(
+        self, spark: SparkSession, condition: str, output: Sequence[Output], alias: str | None
+    ) -> DataFrame | None:
         """Columns of the rows for which a condition holds; None unless an index finds those, and they are few."""
         from pyspark.sql.types import StructField, StructType
 
-        schema = pa.schema([self.dataset.schema.field(name) for name in dict.fromkeys(one.column for one in output)])
+        schema = pa.schema([self.schema.field(name) for name in dict.fromkeys(one.column for one in output)])
         look_up = self._look_up(condition, schema)
         found = None if look_up is None else look_up.rows()
         if found is None:
@@ -95,7 +103,8 @@ class Bound:
             StructField(one.name, field.dataType, field.nullable, field.metadata)
             for one, field in ((one, stored[one.column]) for one in output)
         ]
-        return _local(spark, found.select([one.column for one in output]), StructType(named))
+        frame = _local(spark, found.select([one.column for one in output]), StructType(named))
+        return frame if alias is None else frame.alias(alias)
 
     def _look_up(self, condition: str, schema: pa.Schema) -> lookups.LookUp | None:
         """How to find the rows for which a condition holds; None if Lance cannot evaluate it."""
@@ -104,8 +113,8 @@ class Bound:
         except (ValueError, OSError):
             return None
 
-    def _needed(self, need: Need, names: set[str]) -> pa.Schema:
-        stored = self.dataset.schema
+    def _needed(self, need: Need, names: frozenset[str]) -> pa.Schema:
+        stored = self.schema
         kept = [field for field in stored if field.name in need.columns or field.name.lower() in names]
         return pa.schema(kept or [_narrowest(stored)])
 
@@ -119,6 +128,19 @@ class Bound:
             **given,
         }
         return spark.read.format(NAME).schema(spark_schema(schema)).options(**options, **self.handle.properties).load()
+
+
+def readable(stored: pa.Schema) -> pa.Schema:
+    """The columns of a table whose types Spark has."""
+    return pa.schema([field for field in stored if _is_readable(field)])
+
+
+def _is_readable(field: pa.Field) -> bool:
+    try:
+        spark_schema(pa.schema([field]))
+    except TableSchemaValidationError:
+        return False
+    return True
 
 
 @functools.lru_cache(maxsize=64)

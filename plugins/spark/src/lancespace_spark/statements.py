@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
@@ -23,6 +24,16 @@ PASSING = frozenset({"Filter", "Join", "LateralJoin", "Sample", "SubqueryAlias",
 """Nodes that pass columns on, whichever there are; all others may count them, as ORDER BY 2 and UNION do."""
 QUERYING = SELECTING | PASSING | {"UnresolvedRelation", "UnresolvedWith", "Sort", "GlobalLimit", "LocalLimit"}
 """The most frequent nodes of queries, which are known to be no commands."""
+WITH = "UnresolvedWith"
+COMPUTED = "PlanWithUnresolvedIdentifier"
+"""A table whose name is computed: ``IDENTIFIER('a' || 'b')``."""
+SHORT_LIST = 10
+"""How many values an IN has, at most, that Spark always shows in its plans."""
+_TABLE = re.compile(r"\bTABLE\s+$", re.IGNORECASE)
+"""What is before a name that is a whole query, ``TABLE t``, and takes no alias."""
+
+Constant = Callable[[str], object]
+"""What a constant expression of a statement is, from its text."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +55,44 @@ class Statement:
     """What the text of a statement names."""
 
     text: str
+    """After Spark has put in its variables: ``${…}``."""
     mentions: tuple[Mention, ...]
-    words: frozenset[str]
-    """All parts of the names of columns, which must be there when the text is analysed, needed or not."""
+    columns: frozenset[tuple[str, ...]]
+    """The names of columns in parts, without capital letters."""
+    has_long_list: bool
+    """Whether there is an IN with more values than Spark shows in its plans."""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """All parts of those names: such columns must be there when the text is analysed, needed or not."""
+        return frozenset(word for parts in self.columns for word in (*parts, ", ".join(parts)))
 
 
-def parse(spark: SparkSession, text: str) -> Statement:
-    """Have Spark parse a statement.
+def parse(spark: SparkSession, text: str, constant: Constant | None = None) -> Statement:
+    """Have Spark parse a statement; names that are computed are seen with the help of ``constant``.
 
     Raises:
         InvalidInputError: If it is no query. Spark runs commands while it plans, and it plans more than once here.
         pyspark.errors.ParseException: If it is not SQL.
     """
-    plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001 - only it knows Spark's SQL
+    if "${" in text:
+        text = str(spark._jvm.org.apache.spark.sql.internal.VariableSubstitution().substitute(text))  # type: ignore[union-attr] # noqa: SLF001
+    parser = spark._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - only it knows Spark's SQL
+    plan = parser.parsePlan(text)
     expressions = list(objects(json.loads(plan.toJSON())))
     kinds = {str(one["class"]).rpartition(".")[2] for one in expressions}
-    has_star = any(kind.startswith(("UnresolvedStar", "UnresolvedRegex")) for kind in kinds)
-    words = {word for one in expressions for word in _words(str(one.get("nameParts", "")))}
-    is_nested = "UnresolvedWith" in kinds or not plan.subqueriesAll().isEmpty()
-    visits = list(_walk(plan, None, is_selected=False, is_nested=is_nested))
+    is_nested = WITH in kinds or not plan.subqueriesAll().isEmpty()
+    visits = list(_walk(plan, _Visit(None, "", None, frozenset(), is_selected=False), is_nested=is_nested))
     _refuse_commands(spark, visits)
-    return Statement(text, tuple(_mentions(visits, has_star=has_star)), frozenset(words))
+    if COMPUTED in kinds and constant is not None:
+        named = _named(parser, text, visits, constant)
+        if named != text:
+            return parse(spark, named, constant)
+    has_star = any(kind.startswith(("UnresolvedStar", "UnresolvedRegex")) for kind in kinds)
+    columns = frozenset(_parts(one) for one in expressions if one.get("nameParts"))
+    lists = (one["num-children"] for one in expressions if str(one["class"]).endswith(".In"))
+    has_long_list = any(count > SHORT_LIST + 1 for count in lists)
+    return Statement(text, tuple(_mentions(text, visits, has_star=has_star)), columns, has_long_list)
 
 
 def _refuse_commands(spark: SparkSession, visits: list[_Visit]) -> None:
@@ -78,21 +106,29 @@ def _refuse_commands(spark: SparkSession, visits: list[_Visit]) -> None:
             )
 
 
-def _mentions(visits: list[_Visit], *, has_star: bool) -> list[Mention]:
+def _named(parser: Any, text: str, visits: list[_Visit], constant: Constant) -> str:
+    """The text with names in place of the expressions that compute them; those with a ``?`` stay, as it is counted."""
+    computed = {_span(one.node): _span(one.node.identifierExpr()) for one in visits if one.kind == COMPUTED}
+    for (start, stop), (first, last) in sorted(computed.items(), reverse=True):
+        expression = text[first : last + 1]
+        if "?" in expression:
+            continue
+        names = items(parser.parseMultipartIdentifier(str(constant(expression))))
+        quoted = ".".join("`" + str(name).replace("`", "``") + "`" for name in names)
+        text = text[:start] + quoted + text[stop + 1 :]
+    return text
+
+
+def _mentions(text: str, visits: list[_Visit], *, has_star: bool) -> list[Mention]:
     """The relations that a statement names, less those that it defines itself in a WITH."""
-    defined = {name for visit in visits if visit.kind == "UnresolvedWith" for name in _cte_names(visit.node)}
-    found = {
-        Mention(
-            _names(visit.node),
-            int(visit.node.origin().startIndex().get()),
-            int(visit.node.origin().stopIndex().get()),
-            takes_alias=visit.is_selected and visit.parent != "SubqueryAlias",
-            is_selected=visit.is_selected and not has_star,
-        )
-        for visit in visits
-        if visit.kind == "UnresolvedRelation"
-    }
-    return sorted((one for one in found if one.names not in {(name,) for name in defined}), key=lambda one: one.start)
+    found = set()
+    for visit in visits:
+        names = _names(visit.node) if visit.kind == "UnresolvedRelation" else ()
+        if names and (len(names) > 1 or names[0].lower() not in visit.defined):
+            start, stop = _span(visit.node)
+            takes_alias = visit.parent != "SubqueryAlias" and not _TABLE.search(text, 0, start)
+            found.add(Mention(names, start, stop, takes_alias, visit.is_selected and not has_star))
+    return sorted(found, key=lambda one: one.start)
 
 
 @dataclass(frozen=True)
@@ -102,30 +138,45 @@ class _Visit:
     node: Any
     kind: str
     parent: str | None
+    defined: frozenset[str]
+    """The names that a WITH defines around it, without capital letters."""
     is_selected: bool
 
 
-def _walk(node: Any, parent: str | None, *, is_selected: bool, is_nested: bool) -> Iterator[_Visit]:
+def _walk(node: Any, above: _Visit, *, is_nested: bool, is_inner: bool = False) -> Iterator[_Visit]:
     """A plan and all plans inside it: children and, if there are any, subqueries and what a WITH defines."""
+    is_selected = not is_inner and (above.kind in SELECTING or (above.is_selected and above.kind in PASSING))
     kind = str(node.nodeName())
-    yield _Visit(node, kind, parent, is_selected)
-    is_selected_below = kind in SELECTING or (is_selected and kind in PASSING)
+    here = _Visit(node, kind, None if is_inner else above.kind, above.defined, is_selected)
+    yield here
+    below = here
+    for name, definition in _definitions(node) if kind == WITH else ():
+        after = replace(below, defined=below.defined | {name})
+        yield from _walk(definition, after if node.allowRecursion() else below, is_nested=True, is_inner=True)
+        below = after
     for child in items(node.children()):
-        yield from _walk(child, kind, is_selected=is_selected_below, is_nested=is_nested)
-    for inner in (*items(node.innerChildren()), *items(node.subqueries())) if is_nested else ():
+        yield from _walk(child, below, is_nested=is_nested)
+    for inner in (*items(node.innerChildren()), *items(node.subqueries())) if is_nested and kind != WITH else ():
         if hasattr(inner, "nodeName"):
-            yield from _walk(inner, None, is_selected=False, is_nested=True)
+            yield from _walk(inner, below, is_nested=True, is_inner=True)
+
+
+def _definitions(node: Any) -> list[tuple[str, Any]]:
+    """What a WITH defines, in its order: each may use those before it."""
+    pairs = items(node.cteRelations())
+    return [(str(pair.productElement(0)).lower(), pair.productElement(1)) for pair in pairs]
 
 
 def _names(relation: Any) -> tuple[str, ...]:
     return tuple(str(part) for part in items(relation.multipartIdentifier()))
 
 
-def _words(parts: str) -> set[str]:
-    """The parts of a name, which Catalyst writes as ``[a, b]``; a name with a comma in it is there whole as well."""
-    whole = parts[1:-1]
-    return {whole, *whole.split(", ")} if whole else set()
+def _span(node: Any) -> tuple[int, int]:
+    """Where a node begins in the text, and its last character."""
+    origin = node.origin()
+    return int(origin.startIndex().get()), int(origin.stopIndex().get())
 
 
-def _cte_names(node: Any) -> list[str]:
-    return [str(pair.productElement(0)) for pair in items(node.cteRelations())]
+def _parts(expression: dict[str, Any]) -> tuple[str, ...]:
+    """The parts of a column's name, which Catalyst writes as ``[a, b]``."""
+    return tuple(str(expression["nameParts"])[1:-1].lower().split(", "))
