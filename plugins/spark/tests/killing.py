@@ -33,3 +33,30 @@ def killer(marker: Path, *, takes_worker: bool = False) -> Callable[[], None]:
         time.sleep(60)  # The end comes before this does.
 
     return strike
+
+
+def after(function: str, strike: Callable[[], None]) -> Callable[[], None]:
+    """What a task calls to have its process struck right after the next call of a function, e.g. one that writes files.
+
+    The function is given as ``module:name`` or ``module:class.name``. This, too, is made of one piece.
+    """
+    module, _, name = function.partition(":")
+
+    def arm() -> None:
+        import importlib
+
+        *parts, last = name.split(".")
+        owner = importlib.import_module(module)
+        for part in parts:
+            owner = getattr(owner, part)
+        real = getattr(owner, last)
+
+        def struck(*given: object, **options: object) -> object:
+            setattr(owner, last, real)
+            answer = real(*given, **options)
+            strike()
+            return answer
+
+        setattr(owner, last, struck)
+
+    return arm

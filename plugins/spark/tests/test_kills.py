@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from lancespace.views import building
 from lancespace_spark import upsert
 from plugins.spark.tests.data import TABLE, files, fill, ids, numbers, used, versions, write
 from plugins.spark.tests.jobs import on_spark, succeeded
-from plugins.spark.tests.killing import killer
+from plugins.spark.tests.killing import after, killer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,39 +26,38 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def marker(tmp_path: Path) -> Iterator[Path]:
-    """Made by the one that strikes; a test in which nobody was killed proves nothing."""
-    path = tmp_path / "marker"
-    yield path
-    assert path.exists()
+def strike(tmp_path: Path, cluster: Cluster) -> Iterator[Callable[[], None]]:
+    """Kills the executor that it is called on, and its worker, as when a machine dies; another worker takes its place.
+
+    A test in which nobody was killed proves nothing.
+    """
+    marker = tmp_path / "marker"
+    yield killer(marker, takes_worker=True)
+    assert marker.exists()
+    cluster.add_workers(1)
 
 
-def test_a_write(spark: SparkSession, ns: Namespace, root: str, cluster: Cluster, marker: Path) -> None:
-    """Here the worker is lost, too, as when a machine dies."""
-    strike = killer(marker, takes_worker=True)
-
+def test_a_write(spark: SparkSession, ns: Namespace, root: str, strike: Callable[[], None]) -> None:
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
         strike()
 
     frame = spark.range(0, 20_000, 1, 4).mapInArrow(rows, "id long")
-    try:
-        write(frame, root, max_rows_per_file="1000")
-    finally:
-        cluster.add_workers(1)
+    write(frame, root, max_rows_per_file="1000")
     assert ids(ns) == list(range(20_000))
     assert versions(ns) == [1]
     assert files(ns) == used(ns)
 
 
-def test_an_upsert(spark: SparkSession, ns: Namespace, root: str, marker: Path) -> None:
+def test_an_upsert(spark: SparkSession, ns: Namespace, root: str, strike: Callable[[], None]) -> None:
+    """Tasks that read rows prepare the process for those that write them: Spark gives it to both."""
     write(numbers(spark, 1000), root)
     before = files(ns)
-    strike = killer(marker)
+    arm = after("lance.fragment:write_fragments", strike)
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        arm()
         yield from batches
-        strike()
 
     changed = spark.range(500, 1500, 1, 4).selectExpr("id", "'new' AS name").mapInArrow(rows, "id long, name string")
     merged = upsert(spark, ns, TABLE, changed, ["id"])
@@ -70,15 +69,15 @@ def test_an_upsert(spark: SparkSession, ns: Namespace, root: str, marker: Path) 
     assert files(ns) == before | used(ns) | marks
 
 
-def test_a_backfill(spark: SparkSession, ns: Namespace, root: str, marker: Path) -> None:
-    assert spark.range(1).count() == 1
+def test_a_backfill(spark: SparkSession, ns: Namespace, root: str, strike: Callable[[], None]) -> None:
+    """What the dead task wrote is left to clean-up: nobody but Lance knows of it."""
     fill(ns, fragments=4)
-    strike = killer(marker)
+    arm = after("lance.fragment:LanceFragment.merge_columns", strike)
 
     def doubled(batch: pa.RecordBatch) -> pa.Array:
         import pyarrow.compute as pc
 
-        strike()
+        arm()
         return pc.multiply(batch.column("id"), 2)
 
     ns.alter_table_add_columns(
@@ -86,6 +85,7 @@ def test_a_backfill(spark: SparkSession, ns: Namespace, root: str, marker: Path)
     )
     with on_spark(spark, root) as catalog:
         succeeded(catalog, catalog.alter_table_backfill_columns(TABLE, column="twice").job_id)
+        assert files(ns) > used(ns)
         jobs.clean_up(catalog, TABLE, older_than=timedelta(0), is_quiet=True).wait()
     rows = ns.table(TABLE).to_arrow(columns=["id", "twice"]).to_pylist()
     assert sorted(row["id"] for row in rows) == list(range(40))
@@ -93,14 +93,14 @@ def test_a_backfill(spark: SparkSession, ns: Namespace, root: str, marker: Path)
     assert files(ns) == used(ns)
 
 
-def test_a_view_refresh(spark: SparkSession, ns: Namespace, root: str, marker: Path) -> None:
-    assert spark.range(1).count() == 1
+def test_a_view_refresh(spark: SparkSession, ns: Namespace, root: str, strike: Callable[[], None]) -> None:
+    """As of a backfill."""
     fill(ns, fragments=4)
-    strike = killer(marker)
+    arm = after("lancespace.views.tasks:write_fragments", strike)
 
     def words(number: int, name: str) -> list[dict[str, object]]:
         if number == 25:
-            strike()
+            arm()
         return [{"word": f"{name} {part}"} for part in "ab"]
 
     fields = building.chunker(
@@ -112,6 +112,7 @@ def test_a_view_refresh(spark: SparkSession, ns: Namespace, root: str, marker: P
     with on_spark(spark, root) as catalog:
         catalog.create_materialized_view("sales.words", **fields)
         succeeded(catalog, catalog.refresh_materialized_view("sales.words").job_id)
+        assert files(ns, "sales.words") > used(ns, "sales.words")
         jobs.clean_up(catalog, "sales.words", older_than=timedelta(0), is_quiet=True).wait()
     found = [row["word"] for row in ns.table("sales.words").to_arrow().to_pylist()]
     assert sorted(found) == sorted(f"n{number} {part}" for number in range(40) for part in "ab")
