@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,14 @@ def test_an_interrupt_says_where_to_go_on(
     with pytest.raises(KeyboardInterrupt):
         command._run(Output(), folder.pipeline())
     assert capsys.readouterr().err == "Interrupted in step ingest: run the pipeline again to go on with it.\n"
+
+
+def test_a_job_that_fails_is_told_in_one_line(folder: Folder) -> None:
+    """In a process of its own, since pytest catches what is logged."""
+    folder.pipeline()
+    (folder.path / "raw" / "bad.csv").write_text('id,item\n1\n"2,3,4\n')
+    command = [sys.executable, "-m", "lancespace_cli", "pipeline", "run", "orders.toml"]
+    ended = subprocess.run(command, cwd=folder.path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 23
+    assert ended.stderr.startswith("Error: orders: step ingest: import ")
+    assert ended.stderr.count("\n") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +30,8 @@ OF_CATALOGS = {"root": "--root", "profile": "--profile", "backend": "--backend",
 
 @app.callback()
 def check_options(context: typer.Context) -> None:
-    """Refuse to pass over an option."""
+    """Refuse to pass over an option, and keep traces out of the terminal: errors are told once, in a line."""
+    logging.getLogger().addHandler(logging.NullHandler())  # Py4J has Ctrl-C logged there.
     given = context.find_root().params
     named = [option for name, option in OF_CATALOGS.items() if given.get(name)]
     if named:
