@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import runpy
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,7 +10,9 @@ import pytest
 from lance_namespace import InvalidInputError
 
 from lancespace import connect
-from lancespace_spark.pipeline import Outcome, Pipeline, load, plan, run
+from lancespace_spark.pipeline import Pipeline, Step, load, plan, run
+from lancespace_spark.pipeline.state import PipelineState
+from plugins.spark.tests.pipelines import outcomes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,10 +76,6 @@ def write(folder: Path, name: str, *rows: str) -> None:
     (folder / "raw" / f"{name}.csv").write_text("\n".join(["id,item", *rows]) + "\n")
 
 
-def outcomes(found: list[Outcome]) -> dict[str, tuple[str, int]]:
-    return {outcome.step.name: (outcome.state, outcome.rows) for outcome in found}
-
-
 def rows(pipeline: Pipeline, table: str) -> list[dict[str, object]]:
     with connect(pipeline.backend, pipeline.properties) as namespace:
         return sorted(namespace.table(table).to_arrow().to_pylist(), key=str)
@@ -111,19 +112,42 @@ def test_a_failed_run_goes_on_with_the_step_that_failed(pipeline: Pipeline, tmp_
 
 
 def _without_module(pipeline: Pipeline) -> list[object]:
-    from dataclasses import replace
-
     return [
         replace(step, fields={**step.fields, "function": "nowhere:double"}) if step.name == "orders" else step
         for step in pipeline.steps
     ]
 
 
-def test_an_append_that_was_forgotten_is_not_done_twice(pipeline: Pipeline, tmp_path: Path) -> None:
-    """A crash after the commit of a step and before the pipeline remembers it."""
-    list(run(pipeline))
-    before = rows(pipeline, "shop.log")
-    for state in (tmp_path / "lake" / "__jobs" / "pipelines").iterdir():
-        state.write_text(state.read_text().replace('"log"', '"forgotten"'))
-    assert outcomes(list(run(pipeline)))["log"] == ("first run", 0)
-    assert rows(pipeline, "shop.log") == before
+def test_an_append_that_was_forgotten_is_not_done_twice(
+    pipeline: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash after the commit of a step and before the pipeline remembers it, and more to do afterwards."""
+    real = PipelineState.succeeded
+
+    def die(self: PipelineState, step: Step, seen: object) -> None:
+        if step.name == "log":
+            raise KeyboardInterrupt
+        real(self, step, seen)
+
+    with monkeypatch.context() as dying:
+        dying.setattr(PipelineState, "succeeded", die)
+        with pytest.raises(KeyboardInterrupt):
+            list(run(pipeline))
+    write(tmp_path, "b", "3,sofa")
+    assert outcomes(list(run(pipeline)))["log"] == ("first run", 1)
+    assert [row["id"] for row in rows(pipeline, "shop.log")] == [1, 2, 3]
+
+
+def test_the_example_of_the_quickstart_runs(tmp_path: Path, spark: SparkSession) -> None:
+    """What `make quickstart` shows, on the Spark that runs already."""
+    assert spark.version
+    examples = Path(__file__).parents[3] / "examples"
+    shutil.copytree(examples / "pipeline", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "raw").mkdir()
+    write_orders = runpy.run_path(str(examples / "quickstart.py"))["write_orders"]
+    example = replace(load(tmp_path / "orders.toml"), spark={})
+    for day in ("monday", "tuesday"):
+        write_orders(tmp_path / "raw" / f"{day}.csv", seed=day)
+        assert outcomes(list(run(example)))["ingest"][1] == 1000
+    assert {row["item"] for row in rows(example, "shop.totals")} == {"lamp", "desk", "chair", "sofa"}
+    assert len(rows(example, "shop.vectors")) == len(rows(example, "shop.orders"))
