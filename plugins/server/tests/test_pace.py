@@ -7,7 +7,7 @@ import time
 import pytest
 
 from lancespace.operations import OPERATIONS
-from lancespace_server.pace import DOUBT_SECONDS, FAST_SECONDS, MOST_TRUST, STALL_SECONDS, TRUST, Pace
+from lancespace_server.pace import CALM, DOUBT_SECONDS, FAST_SECONDS, MOST_TRUST, STALL_SECONDS, TRUST, Pace
 
 READ = OPERATIONS["describe_table"]
 
@@ -45,7 +45,13 @@ def test_an_answer_that_everybody_felt_costs_all_trust_for_a_while(monkeypatch: 
     assert seen(pace, MOST_TRUST).is_fast(READ)
     seen(pace, 1, 1.5 * STALL_SECONDS)
     monkeypatch.setattr(time, "perf_counter", lambda: now() + 2.5 * DOUBT_SECONDS)
-    assert not seen(pace, MOST_TRUST).is_fast(READ), "it is doubted for longer each time"
+    assert not seen(pace, MOST_TRUST).is_fast(READ), "it is doubted for longer if it comes soon"
+
+    calm = 2 * CALM * 2 * DOUBT_SECONDS
+    monkeypatch.setattr(time, "perf_counter", lambda: now() + calm)
+    seen(seen(pace, MOST_TRUST), 1, 1.5 * STALL_SECONDS)
+    monkeypatch.setattr(time, "perf_counter", lambda: now() + calm + 1.5 * DOUBT_SECONDS)
+    assert seen(pace, MOST_TRUST).is_fast(READ), "and not for longer after a long time"
 
 
 def test_a_slow_answer_of_a_thread_is_felt_by_nobody():

@@ -24,7 +24,10 @@ STALL_SECONDS = 0.1
 """An answer of the event loop that takes longer is felt by everybody else."""
 
 DOUBT_SECONDS, MOST_DOUBT_SECONDS = 10.0, 3600.0
-"""How long nothing is trusted after such an answer; twice as long after each further one."""
+"""How long nothing is trusted after such an answer; twice as long after another one that comes soon."""
+
+CALM = 10
+"""What is soon: so many times as long as the doubt lasted. Later, it is no habit of the store, but a busy machine."""
 
 
 class Pace:
@@ -38,7 +41,7 @@ class Pace:
     def __init__(self) -> None:
         self._trust: Counter[str] = Counter()
         self._doubt = DOUBT_SECONDS
-        self._trusts_from = 0.0
+        self._trusts_from = float("-inf")
 
     def is_fast(self, operation: Operation) -> bool:
         """Whether to run the operation right here."""
@@ -60,8 +63,12 @@ class Pace:
             if trust < MOST_TRUST and ended >= self._trusts_from:
                 self._trust[name] = trust + 1
         elif seconds > STALL_SECONDS and trust >= TRUST:
-            self._trust.clear()
-            self._trusts_from = ended + self._doubt
-            self._doubt = min(2 * self._doubt, MOST_DOUBT_SECONDS)
+            self._doubt_all(ended)
         else:
             self._trust[name] = max(trust - LOST_TRUST, 0)
+
+    def _doubt_all(self, now: float) -> None:
+        is_soon = now - self._trusts_from < CALM * self._doubt
+        self._doubt = min(2 * self._doubt, MOST_DOUBT_SECONDS) if is_soon else DOUBT_SECONDS
+        self._trust.clear()
+        self._trusts_from = now + self._doubt

@@ -64,9 +64,9 @@ class ServerSettings:
     )
     buffer_bytes: int = _setting(8 * MIB, "How much of a body may wait in memory, each way", least=1)
     spool_directory: str | None = _setting(None, "Where bodies of create_table wait until they are whole")
-    concurrency: int = _setting(32, "Operations that run at once, per worker", least=1)
+    concurrency: int = _setting(32, "Operations that run at once, per worker; as many more that stream data", least=1)
     max_waiting: int = _setting(
-        256, "Operations that may wait for their turn, per worker; more are answered with 503", least=0
+        256, "Operations of either kind that may wait for their turn, per worker; more get a 503", least=0
     )
     max_per_principal: int | None = _setting(
         None, "Operations of one caller at once, per worker; more get a 429", least=1
