@@ -37,7 +37,7 @@ def commit(ref: TableRef, view: lance.LanceDataset, state: State, added: list[An
 def _operation(view: lance.LanceDataset, state: State, added: list[Any]) -> Any:
     present = [fragment.metadata for fragment in view.get_fragments()]
     if not present:
-        return lance.LanceOperation.Overwrite(view.schema, added)
+        return lance.LanceOperation.Overwrite(view.lance_schema, added)
     kept = state.files() - {file_of(fragment) for fragment in added}
     gone = [fragment for fragment in present if fragment.deletion_file is not None or file_of(fragment) not in kept]
     touched = [] if present[0] in gone else present[:1]

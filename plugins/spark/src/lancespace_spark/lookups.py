@@ -63,7 +63,7 @@ def plan(dataset: lance.LanceDataset, filter_text: str, wire: pa.Schema) -> Look
     Raises:
         ValueError: If Lance cannot evaluate the filter; on an unsigned column it refuses negative numbers. Or OSError.
     """
-    scanner = dataset.scanner(columns=wire.names, filter=filter_text, limit=MOST_ROWS + 1)
+    scanner = dataset.scanner(columns=wire.names, filter=filter_text, limit=MOST_ROWS + 1, blob_handling="all_binary")
     return LookUp(dataset, scanner, scanner.explain_plan(verbose=True), wire)
 
 
