@@ -34,6 +34,7 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
+from lancespace import connect
 from lancespace.errors import JobCanceled, redact, translate, translated
 
 if TYPE_CHECKING:
@@ -332,6 +333,15 @@ def test_a_panic_of_the_rust_side_is_an_error():
     panic = type("PanicException", (BaseException,), {})
     with pytest.raises(InternalError, match="read: PanicException: index out of bounds"), translated("read"):
         raise panic("index out of bounds")
+
+
+@pytest.mark.parametrize("predicate", ["a = ?", "a = $1", ":name"])
+def test_what_lance_left_out_is_not_supported(predicate: str):
+    """Lance panics there with two words."""
+    with connect("memory", {}) as namespace:
+        namespace.create_table("t", pa.table({"a": [1]}))
+        with pytest.raises(UnsupportedOperationError, match=r"delete rows of table 't': .* placeholder"):
+            namespace.delete_from_table("t", predicate=predicate)
 
 
 @pytest.mark.parametrize(

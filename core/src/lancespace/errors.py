@@ -89,7 +89,7 @@ _MESSAGES: Rows = (
     (r"^Invalid user input|^Invalid argument error|Cast error|Divide by zero|[Oo]verflow happened", InvalidInputError),
     (r"does not match index column size|^Metric .* not supported|num_bits .* not supported", InvalidInputError),
     (r"can't set tokenizer|GeoArrow|WKT error|\bmust (be|have)\b", InvalidInputError),
-    (r"^Not supported", UnsupportedOperationError),
+    (r"^Not supported|^not (yet )?implemented$", UnsupportedOperationError),
     # Codes of services that say more than the HTTP status they travel with: SlowDown is a 503, ExpiredToken a 403.
     (r"Slow ?Down|Throttl|TooManyRequests|RequestLimitExceeded|ServerBusy", ThrottlingError),
     (r"[Rr]ateLimitExceeded|QpsLimitExceeded", ThrottlingError),
@@ -157,6 +157,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _AZURE = ("abfs://", "abfss://", "wasb://", "wasbs://")
+_UNFINISHED = re.compile(r"not (yet )?implemented")
+"""All that Rust says where a case was left out, with a panic."""
 _LONGEST = 400
 _RELAYED = "External error: "
 _PLAIN_CLASSES = frozenset({"OSError", "ValueError", "RuntimeError", "ArrowInvalid", "CommitConflictError"})
@@ -274,6 +276,8 @@ def _text(error: BaseException) -> str:
 
 def _summary(error: BaseException, text: str, kind: ErrorClass) -> str:
     """One line fit for a log and a person: no Rust locations, no schema dumps, no secrets."""
+    if _UNFINISHED.fullmatch(text):
+        return "Lance does not know how to do this, e.g. what a placeholder (?, $1, :name) in an expression stands for"
     text = _TRACEBACK.sub("", _SENT.sub("the data could not be read: ", _RUST_LOCATION.sub("", text)))
     text = _SCHEMA_DUMP.sub("", text)
     line = redact(_NOISE.sub("", text.partition("\n")[0]).strip())
