@@ -107,8 +107,8 @@ LARGE_BATCHES = {
 }
 
 
-OF_OTHER_TYPES = {"lists of nulls", "a dictionary"}
-"""A merge finds that before it reads."""
+OF_OTHER_TYPES = {"nulls", "lists of nulls", "a dictionary"}
+"""A merge may find that before it reads."""
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 def amazon() -> Iterator[str]:
     """S3 and STS at one address."""
     with moto_server() as endpoint:
-        client("s3", endpoint).create_bucket(Bucket="vault")
+        client("s3", endpoint).create_bucket(Bucket="sparks-vault")
         yield endpoint
 
 
 def vending(endpoint: str) -> dict[str, str]:
     """A catalog that gives its clients credentials of their own for each table."""
     return {
-        "root": "s3://vault/root",
+        "root": "s3://sparks-vault/root",
         "storage.endpoint": endpoint,
         "storage.region": "us-east-1",
         "storage.access_key_id": "catalog",
