@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import ConcurrentModificationError
 
+from lancespace.engines.owners import is_gone
 from lancespace_spark.pipeline.state import FOLDER
 
 if TYPE_CHECKING:
@@ -118,15 +119,4 @@ def _sign() -> bytes:
 
 def _is_gone(holder: dict[str, Any]) -> bool:
     """Whether the owner has given no sign for long, or was a process of this machine that is no more."""
-    if time.time() - float(holder["at"]) > LAPSE:
-        return True
-    host, _, process = str(holder["owner"]).rpartition(":")
-    if os.name != "posix" or host != socket.gethostname():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+    return time.time() - float(holder["at"]) > LAPSE or is_gone(str(holder["owner"]))
