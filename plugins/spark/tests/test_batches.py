@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from lancespace_spark.checkpoints import query_id
 from lancespace_spark.options import parse
 from lancespace_spark.sinks import TableStreamWriter
 from lancespace_spark.writing import TableWriter
-from plugins.spark.tests.data import TABLE, files, ids, used
+from plugins.spark.tests.data import TABLE, files, ids, used, versions
 
 SCHEMA = StructType([StructField("id", LongType())])
 
@@ -88,8 +89,8 @@ def test_a_twin_that_commits_between_look_and_commit_does_not_double_a_batch(
     look = NumberedBatches._has
     looked: list[int] = []
 
-    def late(self: NumberedBatches, dataset: Any, batch: int) -> bool:
-        found = look(self, dataset, batch)
+    def late(self: NumberedBatches, dataset: Any, batch: int, looked_at: int) -> bool:
+        found = look(self, dataset, batch, looked_at)
         if not looked:
             looked.append(batch)
             twin.commit([twins])
@@ -98,29 +99,23 @@ def test_a_twin_that_commits_between_look_and_commit_does_not_double_a_batch(
     monkeypatch.setattr(NumberedBatches, "_has", late)
     one.commit([told])
     assert ids(ns) == [*present, 5, 6]
+    assert versions(ns) == [1, 2]
+    assert {name for name in files(ns) if name.startswith("data/")} == used(ns)
 
 
-def test_batches_of_twins_that_cannot_be_told_apart_are_an_error(
-    ns: Namespace, root: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_is_found_however_many_versions_came_after_it_and_were_cleaned_up(ns: Namespace, root: str) -> None:
     ns.create_table(TABLE, rows(0))
-    one, twin = (writer(root, stream_id="s", batch="7") for _ in range(2))
-    told, twins = write(one, 5), write(twin, 5)
-    attempt = NumberedBatches._try
-    tried: list[int] = []
-
-    def late(self: NumberedBatches, *arguments: Any) -> Any:
-        if tried:
-            return attempt(self, *arguments)
-        tried.append(1)
-        twin.commit([twins])
-        done = attempt(self, *arguments)
-        ns.table(TABLE).dataset().optimize.compact_files()
-        return done
-
-    monkeypatch.setattr(NumberedBatches, "_try", late)
-    with pytest.raises(InvalidTableStateError, match="rows are there twice since version 3"):
-        one.commit([told])
+    first = writer(root, stream_id="s", batch="7")
+    first.commit([write(first, 5)])
+    ns.create_table_tag(TABLE, tag="kept", version=2)
+    for number in (6, 7, 8):
+        ns.insert_into_table(TABLE, rows(number))
+    ns.table(TABLE).dataset().cleanup_old_versions(timedelta(0), error_if_tagged_old_versions=False)
+    ns.insert_into_table(TABLE, rows(9))
+    assert versions(ns) == [2, 5, 6]
+    again = writer(root, stream_id="s", batch="7")
+    again.commit([write(again, 5)])
+    assert ids(ns) == [0, 5, 6, 7, 8, 9]
 
 
 def test_a_batch_goes_on_top_of_what_others_append_and_keeps_columns_and_indexes(ns: Namespace, root: str) -> None:

@@ -33,10 +33,10 @@ class StoredVersions:
 
     def find(self, version: int | None) -> Manifest | None:
         """One version, or the latest."""
+        if version is not None:
+            return self._directory.find(version)
         manifests = self._directory.list()
-        if version is None:
-            return manifests[-1] if manifests else None
-        return next((manifest for manifest in manifests if manifest.version == version), None)
+        return manifests[-1] if manifests else None
 
     def create(self, request: CreateTableVersionRequest) -> Manifest:
         """The next version, from a staged manifest; see :func:`commit_manifest`."""

@@ -74,6 +74,18 @@ class ManifestDirectory:
             return []
         return sorted(filter(None, map(_manifest, entries)), key=lambda manifest: manifest.version)
 
+    def find(self, version: int) -> Manifest | None:
+        """The manifest of one version, in a request or two, however many there are."""
+        filesystem = self._storage.filesystem
+        for scheme in NAMING_SCHEMES:
+            path = self.path(manifest_name(version, scheme))
+            filesystem.invalidate_cache(path)
+            try:
+                return _manifest(filesystem.info(path))
+            except FileNotFoundError:
+                continue
+        return None
+
     def read(self, name: str) -> bytes:
         """The content of a file under ``_versions``."""
         content: bytes = self._storage.filesystem.cat_file(self.path(name))

@@ -13,18 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance_namespace import ConcurrentModificationError, InvalidInputError
 
-from lancespace.errors import translated
 from lancespace.handles import TableHandle
 from lancespace.jobs.changing import ADDRESS
+from lancespace.jobs.exact import commit_next
 from lancespace.jobs.stages import Stage
-from lancespace_spark import keys, twins
+from lancespace_spark import keys, marks
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.predicates import quoted
+from lancespace_spark.rivals import Upserted
 from lancespace_spark.source import NAME
 from lancespace_spark.types import stored_schema
 
 if TYPE_CHECKING:
-    import lance
     from lance.fragment import FragmentMetadata
     from pyspark.sql import DataFrame, SparkSession
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from lancespace.identifiers import Identifier
 
 ROUNDS = 10
+"""How often an upsert is computed, if others change what it was computed from."""
+TRIES = 50
+"""How often it is committed, if others commit something else meanwhile: that takes no longer than to look at it."""
 ANSWER = "fragments string, rows long, addresses binary"
 """What each task tells: its data files, how many rows are in them, and which rows of the table they replace."""
 PLACES = "place"
@@ -60,8 +63,8 @@ def upsert(
     """Replace the rows whose key is in the table already, and insert the others, in one commit.
 
     ``on`` names the columns of the key, which must not be null. The source must have every column of the table, and
-    each key once. If others change the same rows meanwhile, it runs again on what it finds. If they add rows with the
-    same keys, Lance lets both commits pass; then theirs are deleted in a second one, as if they had been replaced.
+    each key once. If others change the same rows meanwhile, or add rows with the same keys, it runs again on what it
+    finds: no version has a key twice.
 
     Raises:
         InvalidInputError: If the source has a key twice or null, or lacks columns, or the table has a key twice.
@@ -116,13 +119,11 @@ class _Merge:
             self._stage.discard()
             raise
         addresses = _addresses(told)
-        done, replaced = self._dataset, addresses.size
+        version: int = self._dataset.version
         with self._stage.published({"fragments": json.loads(one["fragments"])} for one in told) as fragments:
             if fragments:
-                done = self._commit(addresses, fragments)
-        if done.version > self._dataset.version + 1:
-            replaced += twins.remove(self._handle, done, self._dataset, fragments, self._on)
-        return Merged(replaced, sum(one["rows"] for one in told) - replaced, done.version)
+                version = self._commit(addresses, fragments)
+        return Merged(addresses.size, sum(one["rows"] for one in told) - addresses.size, version)
 
     def _written(self) -> list[Any]:
         """Write the rows; all rows of a key meet in one task, which sees if there are several."""
@@ -142,23 +143,36 @@ class _Merge:
         columns = ",".join([*map(quoted, self._on), ADDRESS])
         return reader.option("version", str(self._dataset.version)).option("columns", columns).load().toDF(*on, ADDRESS)
 
-    def _commit(self, addresses: np.ndarray, fragments: list[FragmentMetadata]) -> lance.LanceDataset:
+    def _commit(self, addresses: np.ndarray, fragments: list[FragmentMetadata]) -> int:
         """Mark the replaced rows, and commit; nobody sees the marks before that.
 
         The marks are written here and not by tasks: one small file for each fragment that is touched, which a task that
         dies could leave behind.
         """
-        import lance
-
-        marks = twins.mark(self._dataset, addresses)
-        left, gone = twins.split(marks)
-        operation = lance.LanceOperation.Update(gone, left, fragments)
+        marked = marks.mark(self._dataset, addresses)
         try:
-            with translated(f"upsert into table {self._handle.name!r}"):
-                return lance.LanceDataset.commit(self._dataset, operation, read_version=self._dataset.version)
+            return self._commit_marked(marked, fragments)
         except ConcurrentModificationError:
-            twins.withdraw(self._handle, marks)
+            marks.withdraw(self._handle, marked)
             raise
+
+    def _commit_marked(self, marked: marks.Marks, fragments: list[FragmentMetadata]) -> int:
+        """Commit on top of the latest version, once it is known that this one holds there, too."""
+        import lance
+        from lance.dataset import Transaction
+
+        left, gone = marks.split(marked)
+        update = lance.LanceOperation.Update(gone, left, fragments)
+        done, base = Upserted(self._handle, fragments, marked.keys(), self._on), self._dataset
+        for _ in range(TRIES):
+            latest = self._handle.open()
+            done.check(base, latest)
+            base = latest
+            try:
+                return commit_next(self._handle, Transaction(base.version, update))
+            except ConcurrentModificationError as error:
+                refused = error
+        raise refused
 
 
 def _write_task(

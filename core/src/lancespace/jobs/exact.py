@@ -1,0 +1,130 @@
+"""Commits that go right on top of the version that they were made for, or not at all.
+
+Lance puts a commit on top of whatever others have committed meanwhile, unless both change the same fragments. That is
+too kind where it matters what others have added: rows with the same keys, or the same batch once more. pylance has no
+setting for it. But it leaves it to a catalog that keeps the versions itself to make the next one; so here it commits
+through a gate that lets one number pass. Where storage keeps the versions, what is behind the gate is its own rule:
+of all who write the manifest of a version, one succeeds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lance_namespace import (
+    ConcurrentModificationError,
+    CreateTableVersionRequest,
+    CreateTableVersionResponse,
+    DescribeTableVersionRequest,
+    DescribeTableVersionResponse,
+    ListTableVersionsRequest,
+    ListTableVersionsResponse,
+    TableVersionNotFoundError,
+)
+
+from lancespace.errors import translate
+from lancespace.tables.clients import VersionClient
+from lancespace.tables.commits import StoredVersions
+from lancespace.tables.manifests import ManifestDirectory
+
+if TYPE_CHECKING:
+    from lance.dataset import Transaction
+
+    from lancespace.handles import TableHandle
+    from lancespace.namespace import Namespace
+
+
+def commit_next(handle: TableHandle, transaction: Transaction) -> int:
+    """Commit a transaction as the version right after the one that it has read, and answer its number.
+
+    Raises:
+        ConcurrentModificationError: If others have committed since then; nothing has happened.
+    """
+    import lance
+
+    place = handle.place()
+    storage = handle.storage(place)
+    directory = ManifestDirectory(place, None, storage)
+    versions: _Versions = place.versions or _StoredTable(StoredVersions(directory, storage))
+    gate = _Gate(handle.namespace, versions, transaction.read_version)
+    try:
+        done = lance.LanceDataset.commit(
+            place.location,
+            transaction,
+            storage_options=dict(place.storage_options),
+            max_retries=0,
+            namespace_client=VersionClient(gate),
+            table_id=list(handle.id),
+            namespace_client_managed_versioning=True,
+        )
+    except Exception as error:
+        if gate.refused is None:
+            raise translate(error, about=f"commit to table {handle.name!r}") from error
+        directory.delete_if_there(directory.name_of_staged(gate.refused))  # Lance keeps it, as it cannot know.
+        raise ConcurrentModificationError(
+            f"others have committed to table {handle.name!r} since version {transaction.read_version}"
+        ) from error
+    version: int = done.version
+    return version
+
+
+class _Versions(Protocol):
+    """Who keeps the versions of a table; a catalog that does so is one."""
+
+    def describe_table_version(self, request: DescribeTableVersionRequest) -> DescribeTableVersionResponse:
+        """One version."""
+
+    def create_table_version(self, request: CreateTableVersionRequest) -> CreateTableVersionResponse:
+        """Make the next one."""
+
+
+class _Gate:
+    """The catalog that Lance commits to: it knows one version, and makes the one after that."""
+
+    def __init__(self, namespace: Namespace, versions: _Versions, base: int) -> None:
+        self._namespace = namespace
+        self._versions = versions
+        self._base = base
+        self.refused: str | None = None
+        """The staged manifest that others were faster than, if they were."""
+
+    def namespace_id(self) -> str:
+        return self._namespace.namespace_id()
+
+    def describe_table(self, request: Any) -> Any:
+        return self._namespace.describe_table(request)
+
+    def list_table_versions(self, request: ListTableVersionsRequest) -> ListTableVersionsResponse:
+        """Lance asks for the latest. It looks for later ones by itself, and then asks for another number."""
+        known = DescribeTableVersionRequest(id=request.id, version=self._base)
+        return ListTableVersionsResponse(versions=[self._versions.describe_table_version(known).version])
+
+    def describe_table_version(self, request: DescribeTableVersionRequest) -> DescribeTableVersionResponse:
+        """Lance asks whose version it is after a refusal: an answer may have been lost."""
+        return self._versions.describe_table_version(request)
+
+    def create_table_version(self, request: CreateTableVersionRequest) -> CreateTableVersionResponse:
+        if request.version != self._base + 1:
+            self.refused = request.manifest_path
+            raise ConcurrentModificationError(f"version {request.version} is not the one after {self._base}")
+        try:
+            return self._versions.create_table_version(request)
+        except ConcurrentModificationError:
+            self.refused = request.manifest_path
+            raise
+
+
+class _StoredTable:
+    """A table whose versions are what is in storage."""
+
+    def __init__(self, store: StoredVersions) -> None:
+        self._store = store
+
+    def describe_table_version(self, request: DescribeTableVersionRequest) -> DescribeTableVersionResponse:
+        found = self._store.find(request.version)
+        if found is None:
+            raise TableVersionNotFoundError(f"there is no version {request.version}")
+        return DescribeTableVersionResponse(version=self._store.describe(found))
+
+    def create_table_version(self, request: CreateTableVersionRequest) -> CreateTableVersionResponse:
+        return CreateTableVersionResponse(version=self._store.describe(self._store.create(request)))
