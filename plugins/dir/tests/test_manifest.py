@@ -24,6 +24,16 @@ def test_new_manifest_is_what_the_spec_says(tmp_path: Path):
     assert dataset.data_storage_version == STORAGE_VERSION
 
 
+def test_rows_come_into_an_empty_table_as_pylance_begins_one(tmp_path: Path):
+    """It has no folder for data yet."""
+    lance.write_dataset(SCHEMA.empty_table(), tmp_path / DIRECTORY, data_storage_version=STORAGE_VERSION)
+    assert not (tmp_path / DIRECTORY / "data").exists()
+
+    put(manifest_at(tmp_path), "a", kind=NAMESPACE)
+
+    assert rows(tmp_path).keys() == {"a"}
+
+
 def test_full_tip_is_sealed_and_another_begun(tmp_path: Path):
     manifest = manifest_at(tmp_path)
     put(manifest, *numbered(TIP_ROWS))

@@ -40,6 +40,7 @@ def write(storage: Storage, rows: pa.Table) -> FragmentMetadata:
     name = f"{uuid.uuid4().hex}.lance"
     path = f"{storage.path()}/{DIRECTORY}/data/{name}"
     if storage.is_local:
+        Path(path).parent.mkdir(exist_ok=True)  # An empty table, as pylance begins one, has none.
         Path(path).write_bytes(data)
     else:
         storage.filesystem.pipe_file(path, data)
