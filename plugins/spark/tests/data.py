@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lancespace.handles import TableHandle
 from lancespace.jobs.stages import FOLDER
 
 if TYPE_CHECKING:
@@ -61,9 +61,12 @@ def versions(ns: Namespace, table: str = TABLE) -> list[int]:
 
 def files(ns: Namespace, table: str = TABLE) -> set[str]:
     """Data, deletion and index files of a table, and what jobs keep beside them."""
-    location = Path(str(ns.describe_table(table).location).removeprefix("file://"))
-    found = (path.relative_to(location) for path in location.rglob("*") if path.is_file())
-    return {str(path) for path in found if path.parts[0] in {"data", "_deletions", "_indices", FOLDER}}
+    handle = TableHandle.of(ns, table)
+    place = handle.place()
+    storage = handle.storage(place)
+    top = storage.path(place.location)
+    found = {str(path)[len(top) + 1 :] for path in storage.filesystem.find(top)}
+    return {path for path in found if path.partition("/")[0] in {"data", "_deletions", "_indices", FOLDER}}
 
 
 def used(ns: Namespace, table: str = TABLE) -> set[str]:
