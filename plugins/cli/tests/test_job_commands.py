@@ -65,7 +65,9 @@ def test_a_compaction_can_be_bounded(terminal: Terminal, ns: Namespace):
 def test_migration_is_among_the_jobs(terminal: Terminal, folder: Path):
     lance.write_dataset(orders(0, 2), folder / "old" / "one.lance")
 
-    assert terminal.run("job", "migrate", "--root", "old").lines[-1] == "Entered 1 table in the manifest."
+    assert terminal.run("job", "migrate", "--root", "old").lines[-1] == "migrate: 1 table"
+    job = terminal.pipe("job", "migrate", "--root", "old", "--no-wait").stdout.decode().strip()
+    assert terminal.run("jobs", "wait", job, "--root", "old").code == 0
 
 
 def test_jobs_that_bring_rows(terminal: Terminal, folder: Path):
