@@ -18,7 +18,7 @@ import lancespace_dir
 from lancespace import connect, jobs
 from lancespace.engines import JobState
 from lancespace.functions import virtual_column
-from lancespace.jobs import JobFailedError
+from lancespace.jobs import JobFailedError, cleanup
 from lancespace.testing.waiting import until
 from lancespace.views import building
 from plugins.spark.tests.data import TABLE, files, fill, ids, orders, used, versions
@@ -129,6 +129,12 @@ def test_updates_deletes_compaction_and_clean_up(catalog: Namespace) -> None:
     assert catalog.table(TABLE).count("name = 'x'") == 4
     assert len(catalog.table(TABLE).dataset().get_fragments()) == 1
     assert files(catalog) == used(catalog)
+
+
+def test_a_clean_up_in_slices(catalog: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleanup, "SLICE", 1)
+    jobs.clean_up(catalog, TABLE, older_than=timedelta(0)).wait()
+    assert (versions(catalog), ids(catalog)) == ([4], list(range(40)))
 
 
 def test_maintenance_of_a_catalog(catalog: Namespace) -> None:
