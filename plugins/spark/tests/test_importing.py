@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from lance_namespace import InvalidInputError, TableSchemaValidationError
 from lancespace.engines import JobState
 from lancespace.jobs import JobFailedError
 from lancespace.jobs.stages import FOLDER, Stage
+from lancespace_cli.main import main
 from lancespace_spark import import_table, pieces
 from plugins.spark.tests.data import TABLE, files, ids, numbers, orders, used, versions
 from plugins.spark.tests.jobs import ended, on_spark, succeeded
@@ -148,7 +150,8 @@ def test_a_cancelled_import_goes_on_from_the_partitions_that_were_finished(
             reached.set()
             assert cancelled.wait(120)
 
-    with on_spark(spark, root) as catalog, monkeypatch.context() as patched:
+    with on_spark(spark, root) as catalog:
+        patched = pytest.MonkeyPatch()
         first = ran(patched, halt)
         job = import_table(catalog, TABLE, OLD).id
         assert reached.wait(120)
@@ -156,7 +159,8 @@ def test_a_cancelled_import_goes_on_from_the_partitions_that_were_finished(
         cancelled.set()
         assert ended(catalog, job).status == JobState.CANCELED.value
         assert ns.describe_table(TABLE, check_declared=True).is_only_declared
-        second = ran(patched)
+        patched.undo()
+        second = ran(monkeypatch)
         import_table(catalog, TABLE, OLD).wait()
     assert sorted(first + second) == list(range(FILES))
     assert len(first) >= 2
@@ -243,3 +247,25 @@ def test_an_import_that_cannot_go_on_leaves_no_rows_behind(ns: Namespace, monkey
     with pytest.raises(JobFailedError, match="died"):
         import_table(ns, TABLE, query=f"SELECT /*+ REPARTITION({FILES}) */ * FROM {OLD}").wait()
     assert files(ns) == used(ns)
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str]:
+    """What the command ends with, and what it says."""
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments])
+    said = capsys.readouterr()
+    return ended.value.code or 0, said.out + said.err
+
+
+@pytest.mark.usefixtures("old", "spark")
+def test_the_command(ns: Namespace, root: str, capsys: pytest.CaptureFixture[str]) -> None:
+    imported = ("--root", root, "job", "import-spark", TABLE)
+    assert command(capsys, *imported, OLD) == (0, f"import into {TABLE}: 100 rows\n")
+    query = ("SELECT id, name, array(id) AS v FROM " + OLD, "--query", "--vectors", "v:1", "--overwrite")
+    code, said = command(capsys, *imported, *query, "--yes", "--json")
+    assert (code, json.loads(said)["rows"]) == (0, 100)
+    assert ns.table(TABLE).dataset().schema.field("v").type == pa.list_(pa.int64(), 1)
+    code, said = command(capsys, *imported[:-1], "sales.new", "nowhere")
+    assert (code, "`nowhere` cannot be found" in said, said.count("\n")) == (23, True, 1)
+    assert not ns.table("sales.new").exists()
+    assert command(capsys, *imported, OLD, "--vectors", "v")[0] == 23
