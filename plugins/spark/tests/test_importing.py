@@ -223,13 +223,12 @@ def test_others_who_create_or_change_the_table_meanwhile_are_no_hindrance(
     ns: Namespace, monkeypatch: pytest.MonkeyPatch, mode: str, query: str
 ) -> None:
     """Rows that were written are not written again."""
-    created: list[Any] = []
 
-    def interfere(_: int) -> None:
+    def interfere(number: int) -> None:
         if mode == "overwrite":
             ns.insert_into_table(TABLE, orders(0, 1).drop(["v"]))
-        elif not created:
-            created.append(ns.create_table(TABLE, orders(200, 210).drop(["v"])))
+        elif number == 0:
+            ns.create_table(TABLE, orders(200, 210).drop(["v"]))
 
     if mode == "overwrite":
         ns.create_table(TABLE, orders(0, 10).drop(["v"]))

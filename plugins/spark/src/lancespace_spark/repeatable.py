@@ -52,7 +52,7 @@ def pieces_of(rdd: RDD[Any]) -> str | None:
     """
     java: Any = rdd.context._jvm  # noqa: SLF001 - only Java knows the partitions
     digests = []
-    for source in _sources(rdd._jrdd.rdd()):  # type: ignore[attr-defined] # noqa: SLF001 - the same
+    for source in _sources(rdd._jrdd.rdd()):  # noqa: SLF001 - the same
         if source.getClass().getSimpleName() != _SCAN:
             return None
         digests.append(hashlib.sha256(java.org.apache.spark.util.Utils.serialize(source.partitions())).hexdigest())
