@@ -13,8 +13,9 @@ from lancespace.handles import TableHandle
 from lancespace.jobs import columns, landing
 from lancespace.jobs.files import SourceFile, find
 from lancespace.jobs.rounds import in_rounds
-from lancespace.jobs.stages import Stage, Written
+from lancespace.jobs.stages import Stage
 from lancespace.jobs.submitted import SubmittedJob, submit
+from lancespace.jobs.written import Written
 
 if TYPE_CHECKING:
     import lance

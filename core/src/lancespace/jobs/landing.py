@@ -10,7 +10,9 @@ from lance_namespace import InvalidInputError
 from lancespace.engines import fingerprint
 from lancespace.errors import translated
 from lancespace.jobs import history
-from lancespace.jobs.stages import Stage, Written, declare
+from lancespace.jobs.reserving import declare
+from lancespace.jobs.stages import Stage
+from lancespace.jobs.written import Written
 
 if TYPE_CHECKING:
     import lance

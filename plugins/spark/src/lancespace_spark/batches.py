@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import ConcurrentModificationError, InvalidTableStateError
 
 from lancespace.errors import translate
-from lancespace.jobs.stages import commit_first
+from lancespace.jobs.creating import commit_first
 from lancespace_spark.transactions import properties_of
 
 if TYPE_CHECKING:

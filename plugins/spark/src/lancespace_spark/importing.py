@@ -14,8 +14,9 @@ from lancespace.engines import Job, fingerprint
 from lancespace.handles import TableHandle
 from lancespace.jobs import landing
 from lancespace.jobs.rounds import in_rounds
-from lancespace.jobs.stages import Stage, Written, discard_all
+from lancespace.jobs.stages import Stage, discard_all
 from lancespace.jobs.submitted import SubmittedJob, submit
+from lancespace.jobs.written import Written
 from lancespace_spark import repeatable, statements
 from lancespace_spark.engine import settings_of
 from lancespace_spark.failures import cause

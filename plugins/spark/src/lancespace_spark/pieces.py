@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from lancespace.engines import Work
-    from lancespace.jobs.stages import Stage, Written
+    from lancespace.jobs.stages import Stage
+    from lancespace.jobs.written import Written
 
 _ANSWER = "written string"
 """What each task tells: what it wrote, as JSON."""
