@@ -15,11 +15,10 @@ from lance_namespace import InvalidInputError, TableSchemaValidationError
 from lancespace.engines import JobState
 from lancespace.jobs import JobFailedError
 from lancespace.jobs.stages import FOLDER, Stage
-from lancespace.testing.waiting import until
 from lancespace_cli.main import main
 from lancespace_spark import import_table, pieces
 from plugins.spark.tests.data import TABLE, files, ids, numbers, orders, used, versions
-from plugins.spark.tests.jobs import ended, on_spark, succeeded
+from plugins.spark.tests.jobs import PATIENCE, ended, on_spark, succeeded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,19 +144,19 @@ def test_a_cancelled_import_goes_on_from_the_partitions_that_were_finished(
     spark: SparkSession, ns: Namespace, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the last two, which run when it is cancelled, the one that ends first still counts."""
-    reached: list[int] = []
-    cancelled = threading.Event()
+    reached, cancelled = threading.Semaphore(0), threading.Event()
 
     def halt(number: int) -> None:
         if number >= FILES - 2:
-            reached.append(number)
-            assert cancelled.wait(120)
+            reached.release()
+            assert cancelled.wait(PATIENCE)
 
     with on_spark(spark, root) as catalog:
         patched = pytest.MonkeyPatch()
         first = ran(patched, halt)
         job = import_table(catalog, TABLE, OLD).id
-        told = until(lambda: catalog.describe_transaction(job).properties or {}, lambda _: len(reached) == 2)
+        assert all(reached.acquire(timeout=PATIENCE) for _ in range(2))
+        told = catalog.describe_transaction(job).properties or {}
         assert (told["rows"], told["fraction"], told["message"]) == ("50", "0.500", "importing 4 partitions")
         catalog.alter_transaction(job, actions=[{"setStatusAction": {"status": "Canceled"}}])
         cancelled.set()

@@ -89,9 +89,12 @@ def _plan(frame: DataFrame) -> str | None:
 
     The files are those of now: Spark remembers the ones that a table had when it was first read.
     """
-    frame._jdf.queryExecution().analyzed().refresh()  # noqa: SLF001 - refreshTable does it for one name only
-    plan = repeatable.plan_of(frame)
-    pieces = repeatable.pieces_of(frame.rdd) if plan is not None else None
+    try:
+        frame._jdf.queryExecution().analyzed().refresh()  # noqa: SLF001 - refreshTable does it for one name only
+        plan = repeatable.plan_of(frame)
+        pieces = repeatable.pieces_of(frame.rdd) if plan is not None else None
+    except Exception as error:
+        raise cause(error) from error
     return None if pieces is None else fingerprint(plan, pieces)
 
 
