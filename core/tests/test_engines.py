@@ -245,6 +245,27 @@ class TestMap:
 
         assert status.state is JobState.SUCCEEDED, status.message
 
+    def test_what_must_stay_on_the_driver_does(self, connection: Connection, monkeypatch: pytest.MonkeyPatch):
+        """An engine that computes elsewhere is not asked, and the results are kept all the same."""
+        tried: list[int] = []
+
+        def task(number: int) -> int:
+            tried.append(number)
+            assert number < 3 or len(tried) > 4, "not yet"
+            return number
+
+        def elsewhere(*_: object) -> Any:
+            raise AssertionError("it was sent away")
+
+        def work(work: Work) -> None:
+            found = work.map(task, range(4), key=str, concurrency=1, on_driver=True)
+            assert sorted(result for _, result in found) == [0, 1, 2, 3]
+
+        monkeypatch.setattr(engine_of(connection), "compute", elsewhere)
+        assert "not yet" in run_to_the_end(connection, work, "m").message
+        assert run_to_the_end(connection, work, "m").state is JobState.SUCCEEDED
+        assert tried == [0, 1, 2, 3, 3]
+
     def test_progress_between_tasks(self, connection: Connection):
         seen: list[float] = []
 

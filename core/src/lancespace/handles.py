@@ -46,7 +46,7 @@ class TableHandle:
     @property
     def namespace(self) -> Namespace:
         """The namespace, connected once in each process."""
-        return _connected(self.backend, tuple(sorted(self.properties.items())), Path.cwd())
+        return connected(self.backend, self.properties)
 
     def open(self, version: int | str | None = None, branch: str | None = None) -> lance.LanceDataset:
         """The dataset at a version or tag, by default the latest; its credentials are renewed while it is used."""
@@ -83,6 +83,11 @@ class TableHandle:
         options = {name: value for name, value in place.storage_options.items() if name != EXPIRY}
         storage: Storage = backend.connection.storage(place.location, options)
         return storage
+
+
+def connected(backend: str, properties: Mapping[str, str]) -> Namespace:
+    """The namespace of a recipe (:meth:`lancespace.Namespace.recipe`), connected once in each process."""
+    return _connected(backend, tuple(sorted(properties.items())), Path.cwd())
 
 
 @functools.cache

@@ -8,7 +8,9 @@ from lance_namespace import ConcurrentModificationError, InvalidTableStateError
 
 from core.tests.jobs.support import TABLE, files, folder, ids, rows
 from lancespace.handles import TableHandle
-from lancespace.jobs.stages import FOLDER, Stage, Written, declare, discard_all, take_back
+from lancespace.jobs.reserving import declare, take_back
+from lancespace.jobs.stages import FOLDER, Stage, discard_all
+from lancespace.jobs.written import Written
 from lancespace.tables.access import TableRef
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from lance_namespace import ConcurrentModificationError
 from core.tests.jobs.support import TABLE, files, fill, folder, ids, rows
 from lancespace import jobs, views
 from lancespace.handles import TableHandle
-from lancespace.jobs import JobFailedError, SubmittedJob, maintenance
+from lancespace.jobs import JobFailedError, SubmittedJob, cleanup, maintenance
 from lancespace.jobs.stages import FOLDER, Stage
 
 if TYPE_CHECKING:
@@ -59,6 +60,68 @@ def test_old_versions_go_but_tagged_ones_stay(ns: Namespace) -> None:
     jobs.clean_up(ns, TABLE, older_than=timedelta(0)).wait()
     assert [version.version for version in ns.list_table_versions(TABLE).versions] == [2, 4]
     assert ids(ns) == list(range(40))
+
+
+def slices(monkeypatch: pytest.MonkeyPatch, size: int, after: Callable[[], None] = lambda: None) -> list[int]:
+    """How many versions each slice of so many deletes; something may happen after each."""
+    real = cleanup.delete_slice
+    deleted: list[int] = []
+
+    def recorded(task: Any) -> dict[str, int]:
+        done = real(task)
+        deleted.append(done["versions"])
+        after()
+        return done
+
+    monkeypatch.setattr(cleanup, "SLICE", size)
+    monkeypatch.setattr(cleanup, "delete_slice", recorded)
+    return deleted
+
+
+def kept(ns: Namespace) -> list[int]:
+    return [version.version for version in ns.list_table_versions(TABLE).versions]
+
+
+def test_many_old_versions_go_in_slices_and_a_tagged_one_stays(ns: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(ns, fragments=8, each=2)
+    ns.create_table_tag(TABLE, tag="kept", version=2)
+    deleted = slices(monkeypatch, 3)
+    jobs.clean_up(ns, TABLE, older_than=timedelta(0)).wait()
+    assert (kept(ns), sum(deleted), len(deleted)) == ([2, 8], 6, 3)
+    assert all(count <= 4 for count in deleted)
+    assert ids(ns) == list(range(16))
+
+
+def test_a_table_without_many_old_versions_is_listed_once(ns: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(ns)
+    deleted = slices(monkeypatch, 3)
+    jobs.clean_up(ns, TABLE, older_than=timedelta(days=1)).wait()
+    assert deleted == [0]
+    jobs.clean_up(ns, TABLE, older_than=timedelta(0)).wait()
+    assert (deleted, kept(ns)) == ([0, 3], [4])
+
+
+def test_a_clean_up_is_cancelled_between_slices_and_a_repeat_does_the_rest(
+    ns: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(ns, fragments=8, each=2)
+    started: list[SubmittedJob] = []
+    known = threading.Event()
+
+    def cancel() -> None:
+        assert known.wait(60)
+        started[0].cancel()
+
+    with monkeypatch.context() as patched:
+        deleted = slices(patched, 3, cancel)
+        started.append(jobs.clean_up(ns, TABLE, older_than=timedelta(0)))
+        known.set()
+        with pytest.raises(JobFailedError, match="cancelled"):
+            started[0].wait()
+        assert len(deleted) == 1
+    assert len(kept(ns)) == 8 - deleted[0]
+    jobs.clean_up(ns, TABLE, older_than=timedelta(0)).wait()
+    assert (kept(ns), ids(ns)) == ([8], list(range(16)))
 
 
 def test_files_that_nobody_committed_go_once_it_is_quiet(ns: Namespace) -> None:

@@ -9,12 +9,13 @@ import lance
 from pyarrow import parquet
 
 from plugins.cli.tests.conftest import orders
+from plugins.cli.tests.terminals import Terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from lancespace import Namespace
-    from plugins.cli.tests.terminals import Terminal
+    from plugins.cli.tests.terminals import Driver
 
 
 def test_jobs_that_change_rows(terminal: Terminal, ns: Namespace):
@@ -65,7 +66,9 @@ def test_a_compaction_can_be_bounded(terminal: Terminal, ns: Namespace):
 def test_migration_is_among_the_jobs(terminal: Terminal, folder: Path):
     lance.write_dataset(orders(0, 2), folder / "old" / "one.lance")
 
-    assert terminal.run("job", "migrate", "--root", "old").lines[-1] == "Entered 1 table in the manifest."
+    assert terminal.run("job", "migrate", "--root", "old").lines[-1] == "migrate: 1 table"
+    job = terminal.pipe("job", "migrate", "--root", "old", "--no-wait").stdout.decode().strip()
+    assert terminal.run("jobs", "wait", job, "--root", "old").code == 0
 
 
 def test_jobs_that_bring_rows(terminal: Terminal, folder: Path):
@@ -76,6 +79,18 @@ def test_jobs_that_bring_rows(terminal: Terminal, folder: Path):
     assert terminal.run("job", "copy", "sales.five", "five", "--to-root", "backup").code == 0
     assert terminal.run("count", "five", "--root", "backup").text == "5\n"
     assert terminal.run("job", "copy", "sales.five", "sales.copy").code == 15
+
+
+def test_an_import_from_spark_says_what_it_needs(driver: Driver, folder: Path, ns: Namespace):
+    """What it does is told by the tests of lancespace-spark, which have a cluster."""
+    root = str(folder / "lake")
+    terminal = Terminal(driver, folder, columns=200, LANCESPACE_ROOT=root, LANCESPACE_PLUGINS="lancespace-dir")
+    refused = terminal.run("job", "import-spark", "sales.new", "old")
+
+    assert refused.code == 10
+    assert "job import-spark needs" in refused.text
+    assert 'pip install "lancespace[spark]"' in refused.text
+    assert not ns.table("sales.new").exists()
 
 
 def test_jobs_of_operations(terminal: Terminal, ns: Namespace):

@@ -33,8 +33,8 @@ def test_migrate(terminal: Terminal, folder: Path):
         "v1",
         "Would enter 1 table in the manifest.",
     ]
-    assert terminal.run("migrate", "--root", "old").lines[-1] == "Entered 1 table in the manifest."
-    assert json.loads(terminal.run("migrate", "--root", "old", "--json", "--quiet").text)["entered"] == []
+    assert terminal.run("migrate", "--root", "old").lines[-1] == "migrate: 1 table"
+    assert json.loads(terminal.run("migrate", "--root", "old", "--json", "--quiet").text)["rows"] == 0
     assert terminal.run("ls", "--root", "old", "-P", "dir_listing_enabled=false").lines == ["v1"]
     assert terminal.run("migrate", "--backend", "memory").code in {10, 23}
 

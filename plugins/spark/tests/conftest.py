@@ -35,12 +35,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def spark(cluster: Cluster) -> Iterator[SparkSession]:
+def spark(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on the cluster that knows the data source."""
     from lancespace_spark import session
 
     os.environ.update({"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable})
-    running = session({**SETTINGS, "spark.master": cluster.master})
+    warehouse = str(tmp_path_factory.mktemp("warehouse"))
+    running = session({**SETTINGS, "spark.master": cluster.master, "spark.sql.warehouse.dir": warehouse})
     yield running
     running.stop()
 

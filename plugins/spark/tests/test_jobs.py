@@ -8,15 +8,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lancespace_dir
 from lancespace import connect, jobs
 from lancespace.engines import JobState
 from lancespace.functions import virtual_column
-from lancespace.jobs import JobFailedError
+from lancespace.jobs import JobFailedError, cleanup
 from lancespace.testing.waiting import until
 from lancespace.views import building
 from plugins.spark.tests.data import TABLE, files, fill, ids, orders, used, versions
@@ -129,12 +131,28 @@ def test_updates_deletes_compaction_and_clean_up(catalog: Namespace) -> None:
     assert files(catalog) == used(catalog)
 
 
+def test_a_clean_up_in_slices(catalog: Namespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleanup, "SLICE", 1)
+    jobs.clean_up(catalog, TABLE, older_than=timedelta(0)).wait()
+    assert (versions(catalog), ids(catalog)) == ([4], list(range(40)))
+
+
 def test_maintenance_of_a_catalog(catalog: Namespace) -> None:
     fill(catalog, fragments=3, table="sales.other")
     jobs.maintain(catalog, older_than=timedelta(0)).wait()
     for table in (TABLE, "sales.other"):
         assert len(catalog.table(table).dataset().get_fragments()) == 1
         assert len(versions(catalog, table)) == 1
+
+
+def test_a_directory_catalog_is_migrated(spark: SparkSession, tmp_path: Path) -> None:
+    for number in range(3):
+        lance.write_dataset(orders(0, 1), tmp_path / "v1" / f"t{number}.lance")
+    with on_spark(spark, str(tmp_path / "v1")) as namespace:
+        done = succeeded(namespace, lancespace_dir.migrate(namespace).id)
+    assert (done["kind"], done["rows"]) == ("migrate", "3")
+    with connect("dir", {"root": str(tmp_path / "v1"), "dir_listing_enabled": "false"}) as strict:
+        assert list(strict.tables()) == ["t0", "t1", "t2"]
 
 
 def test_files_are_imported_and_tables_copied(catalog: Namespace, tmp_path: Path) -> None:

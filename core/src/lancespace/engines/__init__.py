@@ -94,6 +94,7 @@ class Work(Protocol):
         key: Callable[[Task], str],
         is_there: Callable[[Result], bool] | None = None,
         concurrency: int | None = None,
+        on_driver: bool = False,
     ) -> Iterator[tuple[Task, Result]]:
         """Run a function over tasks wherever the engine computes; results come as they are ready, in any order.
 
@@ -102,6 +103,7 @@ class Work(Protocol):
         their key until the job succeeds; a repeat is given them and runs only what is missing. They must be values
         that JSON has, as a pickle in a catalog would be code of whoever can write there. A result that speaks of files
         is used again only if ``is_there`` finds them: somebody may have cleaned up, or dropped the table.
+        ``on_driver`` is for a function that hands its task to others itself, and has to be in this process for that.
 
         Between tasks it reports progress, and raises ``JobCanceled`` if the job is to stop.
         """

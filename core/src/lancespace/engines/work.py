@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lancespace.engines import Job, JobState, JobStatus, Result, Task
 from lancespace.engines.ids import new_job_id
+from lancespace.engines.threads import in_threads
 from lancespace.errors import JobCanceled
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Compute(Protocol):
     def __call__(
         self, function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
     ) -> Generator[tuple[Task, Result], None, None]:
-        """See :meth:`lancespace.engines.local.LocalEngine.compute`."""
+        """See :func:`lancespace.engines.threads.in_threads`."""
         ...
 
 
@@ -104,6 +105,7 @@ class RunningJob:
         key: Callable[[Task], str],
         is_there: Callable[[Result], bool] | None = None,
         concurrency: int | None = None,
+        on_driver: bool = False,
     ) -> Iterator[tuple[Task, Result]]:
         """See :meth:`lancespace.engines.Work.map`."""
         kept = self._records.checkpoints(self._kept_as) if self._job.fingerprint else {}
@@ -115,7 +117,8 @@ class RunningJob:
             else:
                 found.append((task, result))
         start = self.status.fraction
-        with closing(self._compute(function, missing, concurrency)) as computed:
+        compute = in_threads if on_driver else self._compute
+        with closing(compute(function, missing, concurrency)) as computed:
             results = chain(found, self._kept(computed, key))
             for done, (task, result) in enumerate(results, 1):
                 self.report(start + (1.0 - start) * done / len(tasks), self.status.message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,23 @@ if TYPE_CHECKING:
 
 KEPT = timedelta(days=7)
 """How long old versions, and files that no version names, are kept by default: a writer may be about to commit them."""
+SLICE = 1000
+"""How many versions are deleted at once: Lance lists the table each time, so there are slices only where it pays."""
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """Old versions of a table: those from before a moment, in seconds since 1970, or in the end all."""
+
+    handle: TableHandle
+    before: float | None
+    older_than: timedelta
+    is_quiet: bool
+
+    @property
+    def age(self) -> timedelta:
+        """How old the versions are, as Lance counts: by the clock of whoever asks it."""
+        return self.older_than if self.before is None else timedelta(seconds=time.time() - self.before)
 
 
 def clean_up(
@@ -33,21 +52,41 @@ def clean_up(
     return submit(namespace, Job("clean_up", handle.name, lambda work: _run(handle, older_than, is_quiet, work)))
 
 
-def _run(handle: TableHandle, older_than: timedelta, is_quiet: bool, work: Work) -> None:
-    """On the driver: it is a matter of listing and deleting."""
-    work.report(0.0, f"deleting what is older than {older_than}")
-    with translated(f"clean up table {handle.name!r}"):
-        done = handle.open().cleanup_old_versions(
-            older_than=older_than, delete_unverified=is_quiet, error_if_tagged_old_versions=False
+def delete_slice(task: _Slice) -> dict[str, int]:
+    """Delete versions, and what only they had; in the end what dead writers left. Runs wherever the engine computes."""
+    is_last = task.before is None
+    with translated(f"clean up table {task.handle.name!r}"):
+        done = task.handle.open().cleanup_old_versions(
+            older_than=task.age, delete_unverified=task.is_quiet and is_last, error_if_tagged_old_versions=False
         )
-        _remove_abandoned(handle, older_than if is_quiet else max(older_than, KEPT))
-    work.report(1.0, f"deleted {done.old_versions} versions, {done.bytes_removed} bytes")
+        if is_last:
+            _remove_abandoned(task.handle, task.older_than if task.is_quiet else max(task.older_than, KEPT))
+    return {"versions": done.old_versions, "bytes": done.bytes_removed}
+
+
+def _run(handle: TableHandle, older_than: timedelta, is_quiet: bool, work: Work) -> None:
+    """Slices go one after the other, the oldest first: a repeat finds what is left."""
+    work.report(0.0, f"deleting what is older than {older_than}")
+    tasks = [_Slice(handle, before, older_than, is_quiet) for before in (*_moments(handle, older_than), None)]
+    versions = size = 0
+    deleted = work.map(delete_slice, tasks, key=lambda task: str(task.before), concurrency=1)
+    for number, (_, done) in enumerate(deleted, 1):
+        versions, size = versions + done["versions"], size + done["bytes"]
+        work.report(number / len(tasks), f"deleted {versions} versions, {size} bytes")
+
+
+def _moments(handle: TableHandle, older_than: timedelta) -> list[float]:
+    """The moments between slices; none for a table without many old versions, which need not be listed then."""
+    dataset = handle.open()
+    if dataset.version <= SLICE:
+        return []
+    newest = time.time() - older_than.total_seconds()
+    times = sorted(version["timestamp"].timestamp() for version in dataset.versions())
+    return [moment for moment in times[:-1] if moment < newest][SLICE::SLICE]
 
 
 def _remove_abandoned(handle: TableHandle, older_than: timedelta) -> None:
     """Folders of jobs whose driver died before it could clear them away."""
-    import time
-
     place = handle.place()
     storage = handle.storage(place)
     folder = storage.path(f"{place.location}/{FOLDER}")

@@ -12,9 +12,11 @@ from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
 from lancespace.jobs import blobs
+from lancespace.jobs.reserving import declare
 from lancespace.jobs.rounds import in_rounds
-from lancespace.jobs.stages import Stage, Written, declare
+from lancespace.jobs.stages import Stage
 from lancespace.jobs.submitted import SubmittedJob, submit
+from lancespace.jobs.written import Written
 
 if TYPE_CHECKING:
     import pyarrow as pa

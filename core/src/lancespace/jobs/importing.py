@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lance_namespace import InvalidInputError
-
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
-from lancespace.jobs import columns, history
+from lancespace.jobs import columns, landing
 from lancespace.jobs.files import SourceFile, find
 from lancespace.jobs.rounds import in_rounds
-from lancespace.jobs.stages import Stage, Written, declare
+from lancespace.jobs.stages import Stage
 from lancespace.jobs.submitted import SubmittedJob, submit
+from lancespace.jobs.written import Written
 
 if TYPE_CHECKING:
     import lance
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from lancespace.engines import Work
     from lancespace.identifiers import Identifier
     from lancespace.namespace import Namespace
-
-MODES = ("append", "overwrite")
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,7 @@ def import_files(
     Raises:
         InvalidInputError: If there is no such file, or its format is not known.
     """
-    if mode not in MODES:
-        raise InvalidInputError(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
+    landing.check_mode(mode)
     found = find([files] if isinstance(files, str) else files, format)
     handle = TableHandle.of(namespace, table)
     mark = fingerprint("import", namespace.namespace_id(), handle.id, [one.path for one in found], mode)
@@ -90,29 +86,21 @@ def _run(handle: TableHandle, found: list[SourceFile], mode: str, work: Work) ->
 
 def _round(handle: TableHandle, found: list[SourceFile], mode: str, work: Work) -> None:
     """If others are in the way of its commit, files that still fit the table are not read again."""
-    existing = handle.latest()
-    schema = columns.of_new_table(found, work) if existing is None or mode == "overwrite" else existing.schema
-    if existing is None:
-        declare(handle)
-    shape = _shape(existing, schema)
-    stage = Stage(handle, f"{work.mark}-{shape}", mode if existing is not None else "create")
-    stage.prepare()
-    packed = schema.serialize().to_pybytes()
-    tasks = [_File(one, packed, stage) for one in found]
-    fragments = stage.publish(_written(tasks, shape, work))
-    with translated(f"import into table {handle.name!r}"):
-        told = history.properties(work.mark, map(_key, found))
-        stage.commit(schema, fragments, None if existing is None else existing.version, told)
-    stage.discard(fragments)
+
+    def columns_of(existing: lance.LanceDataset | None) -> pa.Schema:
+        return columns.of_new_table(found, work) if existing is None else existing.schema
+
+    def write(stage: Stage, schema: pa.Schema, shape: str) -> list[Written]:
+        packed = schema.serialize().to_pybytes()
+        return _written([_File(one, packed, stage) for one in found], shape, work)
+
+    landing.land(handle, mode, work.mark, map(_key, found), columns=columns_of, write=write)
 
 
 def _missing(handle: TableHandle, found: list[SourceFile], mode: str, mark: str) -> list[SourceFile]:
     """The files that an earlier attempt, which died before it could say so, has not committed."""
-    existing = handle.latest()
-    done = history.are_committed(existing, mark, map(_key, found))
-    if existing is not None and all(done.values()):
-        Stage(handle, f"{mark}-{_shape(existing, existing.schema)}", "append").discard()
-    elif mode == "overwrite":
+    done = landing.landed(handle, mark, map(_key, found))
+    if mode == "overwrite" and not all(done.values()):
         return found
     return [one for one in found if not done[_key(one)]]
 
@@ -129,14 +117,6 @@ def _written(tasks: list[_File], shape: str, work: Work) -> list[Written]:
         rows += written["rows"]
         work.report(len(results) / len(tasks), f"importing {len(tasks)} files", rows)
     return results
-
-
-def _shape(existing: lance.LanceDataset | None, schema: pa.Schema) -> str:
-    """A digest of the columns: files of an earlier attempt are of use as long as the table has the same."""
-    from lance.schema import LanceSchema
-
-    known = LanceSchema.from_pyarrow(schema) if existing is None else existing.lance_schema
-    return fingerprint([field.id() for field in known.fields()], str(schema.remove_metadata()))
 
 
 def _key(source: SourceFile) -> str:

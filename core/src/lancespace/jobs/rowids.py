@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-    from lancespace.jobs.stages import Written
+    from lancespace.jobs.written import Written
 
 ROW_ID = "_rowid"
 

@@ -7,7 +7,6 @@ there they write into the table, where nobody sees files that no version names, 
 
 from __future__ import annotations
 
-import json
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,17 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import (
-    ConcurrentModificationError,
-    InvalidTableStateError,
-    NamespaceNotFoundError,
-    TableAlreadyExistsError,
-    TableNotFoundError,
-    TableVersionNotFoundError,
-)
+from lance_namespace import ConcurrentModificationError, InvalidTableStateError
 
-from lancespace.errors import translate
 from lancespace.jobs import history
+from lancespace.jobs.creating import commit_first
+from lancespace.jobs.written import CountedRows, Written, files_of, fragments_of
 from lancespace.storage import scheme_of
 
 if TYPE_CHECKING:
@@ -38,12 +31,6 @@ if TYPE_CHECKING:
 
 FOLDER = "_lancespace_jobs"
 """The folder of a table in which jobs keep what is not part of it; nothing of Lance's has that name."""
-
-_REFUSALS = (ConcurrentModificationError, TableAlreadyExistsError, TableVersionNotFoundError)
-"""What Lance says of a first version where there is one: it looks for the version before that, which never was."""
-
-Written = dict[str, Any]
-"""What a task wrote: ``fragments``, as JSON values, and the number of ``rows``."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +65,15 @@ class Stage:
     def is_committed(self, fragments: Sequence[FragmentMetadata]) -> bool:
         """Whether an earlier attempt got as far as the commit, and died before it could say so."""
         latest = self.handle.latest()
-        ours = frozenset(_files(fragments))
-        return latest is not None and not ours.isdisjoint(_files(one.metadata for one in latest.get_fragments()))
+        ours = frozenset(files_of(fragments))
+        return latest is not None and not ours.isdisjoint(files_of(one.metadata for one in latest.get_fragments()))
 
     def write(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, **settings: Any) -> Written:
         """In a task: write rows as data files, which nobody sees yet."""
         import pyarrow as pa
         from lance.fragment import write_fragments
 
-        rows = _Rows(batches)
+        rows = CountedRows(batches)
         if rows.is_empty():
             return {"fragments": [], "rows": 0}
         place = self.handle.place()
@@ -102,13 +89,13 @@ class Stage:
         Raises:
             InvalidTableStateError: If somebody has deleted one of them meanwhile.
         """
-        fragments = _fragments_of(results)
+        fragments = fragments_of(results)
         place = self.handle.place()
         if _is_local(place):
             storage = self.handle.storage(place)
             data, staged = (Path(storage.path(f"{at}/data")) for at in (place.location, self._folder(place)))
             data.mkdir(parents=True, exist_ok=True)
-            for path in _files(fragments):
+            for path in files_of(fragments):
                 _move(staged / path, data / path)
         return fragments
 
@@ -161,14 +148,14 @@ class Stage:
     def withdraw(self, fragments: Sequence[FragmentMetadata]) -> None:
         """Remove files that were published and turned out not to be needed: no version names them."""
         place = self.handle.place()
-        _remove_data(self.handle.storage(place), place, _files(fragments))
+        _remove_data(self.handle.storage(place), place, files_of(fragments))
 
     def discard(self, kept: Sequence[FragmentMetadata] = ()) -> None:
         """Remove everything of the job that is not part of what was committed."""
         place = self.handle.place()
         storage = self.handle.storage(place)
         if not _is_local(place):
-            self._remove_listed(storage, place, frozenset(_files(kept)))
+            self._remove_listed(storage, place, frozenset(files_of(kept)))
         storage.delete_tree(storage.path(self._folder(place)))
 
     def _folder(self, place: TableRef) -> str:
@@ -184,7 +171,7 @@ class Stage:
 
     def _list(self, place: TableRef, written: Sequence[FragmentMetadata]) -> None:
         storage = self.handle.storage(place)
-        for path in _files(written):
+        for path in files_of(written):
             storage.filesystem.pipe_file(storage.path(f"{self._folder(place)}/{path}"), b"")
 
     def _remove_listed(self, storage: Storage, place: TableRef, kept: frozenset[str]) -> None:
@@ -210,15 +197,6 @@ def _move(staged: Path, final: Path) -> None:
             ) from error
 
 
-def declare(handle: TableHandle) -> bool:
-    """Reserve the name of a new table; False if it is reserved already."""
-    try:
-        handle.namespace.declare_table(list(handle.id))
-    except TableAlreadyExistsError:
-        return False
-    return True
-
-
 def discard_all(handle: TableHandle, prefix: str) -> None:
     """Remove the stages whose jobs begin so, on a local disk.
 
@@ -230,74 +208,6 @@ def discard_all(handle: TableHandle, prefix: str) -> None:
         for stage in folder.iterdir():
             if stage.name.startswith(prefix):
                 Stage(handle, stage.name, "append").discard()
-
-
-def take_back(handle: TableHandle) -> None:
-    """Drop a table that a failed job has declared, unless others have begun to write to it.
-
-    No catalog drops a table on the condition that it has no version, so the look comes right before the drop. Files
-    without a version are those of somebody who is about to commit: then the declaration stays, and harms nobody.
-    """
-    with suppress(TableNotFoundError, NamespaceNotFoundError):
-        if handle.latest() is None and not _has_files(handle):
-            handle.namespace.drop_table(list(handle.id))
-
-
-def _has_files(handle: TableHandle) -> bool:
-    place = handle.place()
-    storage = handle.storage(place)
-    return any(storage.filesystem.find(storage.path(f"{place.location}/{folder}")) for folder in ("data", FOLDER))
-
-
-def commit_first(place: TableRef, operation: Any) -> Any:
-    """Make the first version of a table.
-
-    Raises:
-        ConcurrentModificationError: If it has one; nothing was committed.
-    """
-    import lance
-
-    try:
-        return lance.LanceDataset.commit(
-            place.location, operation, storage_options=dict(place.storage_options), max_retries=0, **place.committing()
-        )
-    except OSError as error:
-        failure = translate(error, about=f"create table {place.name!r}")
-        if not isinstance(failure, _REFUSALS):
-            raise failure from error
-        raise ConcurrentModificationError(
-            f"the table {place.name!r} was created by somebody else at the same time: write again to add to theirs"
-        ) from error
-
-
-class _Rows:
-    """The rows of a task, counted as they pass."""
-
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = iter(batches)
-        self._first: pa.RecordBatch | None = None
-        self.count = 0
-
-    def is_empty(self) -> bool:
-        self._first = next(self._batches, None)
-        return self._first is None
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        batch = self._first
-        while batch is not None:
-            self.count += batch.num_rows
-            yield batch
-            batch = next(self._batches, None)
-
-
-def _fragments_of(results: Iterable[Written]) -> list[FragmentMetadata]:
-    from lance.fragment import FragmentMetadata
-
-    return [FragmentMetadata.from_json(json.dumps(one)) for result in results for one in result["fragments"]]
-
-
-def _files(fragments: Iterable[FragmentMetadata]) -> list[str]:
-    return [file.path for fragment in fragments for file in fragment.files]
 
 
 def _is_local(place: TableRef) -> bool:

@@ -86,15 +86,15 @@ class Transaction:
         self._namespace.alter_transaction([self.id], actions=[{"set_status_action": {"status": "Canceled"}}])
 
 
-def follow(output: Output, job: Followed, title: str) -> Look:
-    """Wait for the end of a job.
+def follow(output: Output, job: Followed, title: str, noun: str = "row") -> Look:
+    """Wait for the end of a job; ``noun`` is what it counts.
 
     Raises:
         LanceNamespaceError: If it does not succeed: of the class that the job failed with, where its message tells.
         KeyboardInterrupt: After Ctrl-C, when the job has stopped. A second Ctrl-C ends the process at once.
     """
     try:
-        last = _watch(output, job, title)
+        last = _watch(output, job, title, noun)
     except KeyboardInterrupt:
         output.remark("Stopping at the next safe point. Ctrl-C again ends at once.")
         _stop(job)
@@ -104,13 +104,13 @@ def follow(output: Output, job: Followed, title: str) -> Look:
     return last
 
 
-def _watch(output: Output, job: Followed, title: str) -> Look:
+def _watch(output: Output, job: Followed, title: str, noun: str) -> Look:
     with output.progress() as progress:
         bar = progress.add_task(title, total=None, rows="")
 
         def show(look: Look) -> None:
             total = 1.0 if look.fraction else None  # Until there is something to tell, the bar only moves.
-            progress.update(bar, completed=look.fraction, total=total, rows=_speed(look), description=title)
+            progress.update(bar, completed=look.fraction, total=total, rows=_speed(look, noun), description=title)
 
         return _until_over(job, show)
 
@@ -134,8 +134,8 @@ def _until_over(job: Followed, show: Callable[[Look], None]) -> Look:
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def _speed(look: Look) -> str:
-    return speed(look.rows, look.rate) if look.rows else ""
+def _speed(look: Look, noun: str) -> str:
+    return speed(look.rows, look.rate, noun) if look.rows else ""
 
 
 def _failure(job: Followed, title: str, message: str) -> Exception:

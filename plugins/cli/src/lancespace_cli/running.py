@@ -20,25 +20,27 @@ NoWait = Annotated[
 ]
 
 
-def run_job(state: State, title: str, submit: Callable[[], SubmittedJob], *, no_wait: bool = False) -> None:
+def run_job(
+    state: State, title: str, submit: Callable[[], SubmittedJob], *, no_wait: bool = False, noun: str = "row"
+) -> None:
     """Run a job of this process's engine."""
-    run(state, title, lambda: EngineJob(submit()), no_wait=no_wait)
+    run(state, title, lambda: EngineJob(submit()), no_wait=no_wait, noun=noun)
 
 
-def run(state: State, title: str, submit: Callable[[], Followed], *, no_wait: bool = False) -> None:
-    """Run a job, and say what came of it."""
+def run(state: State, title: str, submit: Callable[[], Followed], *, no_wait: bool = False, noun: str = "row") -> None:
+    """Run a job, and say what came of it; ``noun`` is what it counts."""
     if no_wait and not detaching.is_detached():
         job_id = detaching.run_detached()
         return state.output.json({"job_id": job_id}) if state.output.as_json else state.output.lines([job_id])
     job = submit()
     if detaching.is_detached():
         detaching.tell(job.id)
-    last = follow(state.output, job, title)
-    return state.output.done(f"{title}: {_summary(last)}", job_id=job.id, **_fields(last))
+    last = follow(state.output, job, title, noun)
+    return state.output.done(f"{title}: {_summary(last, noun)}", job_id=job.id, **_fields(last))
 
 
-def _summary(last: Look) -> str:
-    return "done" if last.rows is None else counted(last.rows, "row")
+def _summary(last: Look, noun: str) -> str:
+    return "done" if last.rows is None else counted(last.rows, noun)
 
 
 def _fields(last: Look) -> dict[str, Any]:

@@ -56,9 +56,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def speed(rows: int, rate: float | None) -> str:
-    """How far something is: rows, and how many a second."""
-    return counted(rows, "row") + (f", {rate:,.0f} rows/s" if rate else "")
+def speed(rows: int, rate: float | None, noun: str = "row") -> str:
+    """How far something is: rows or whatever it goes through, and how many a second."""
+    return counted(rows, noun) + (f", {rate:,.0f} {noun}s/s" if rate else "")
 
 
 def encoded(value: Any) -> Any:

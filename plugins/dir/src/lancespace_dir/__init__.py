@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from lancespace.upstream import namespace_class, register_aliases
 from lancespace_dir.backend import DirectoryBackend
-from lancespace_dir.migration import Migration, migrate
+from lancespace_dir.migration import migrate, unmigrated
 from lancespace_dir.snapshots import snapshot
 
-__all__ = ["DirectoryBackend", "DirectoryNamespace", "Migration", "migrate", "snapshot"]
+__all__ = ["DirectoryBackend", "DirectoryNamespace", "migrate", "snapshot", "unmigrated"]
 
 DirectoryNamespace = namespace_class("dir")
 """A namespace of this backend that takes its properties as keywords, as ``lance_namespace.connect`` passes them."""

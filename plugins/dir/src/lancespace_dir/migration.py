@@ -1,10 +1,9 @@
-"""From V1 to V2: entering tables that only the directory shows into the manifest."""
+"""From V1 to V2: entering tables that only the directory shows into the manifest, as a job."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lance_namespace import UnsupportedOperationError
@@ -15,56 +14,82 @@ from lancespace_dir.v2 import ManifestCatalog
 
 if TYPE_CHECKING:
     from lancespace import Namespace
+    from lancespace.engines import Work
+    from lancespace.jobs import SubmittedJob
     from lancespace_dir.manifest.drafts import Draft
 
-Progress = Callable[[int, int], None]
-"""Told how many tables are done, and of how many."""
-
 _BATCH = 1000
+"""How many tables are entered in one commit."""
 
 
 @dataclass(frozen=True)
-class Migration:
-    """What a migration did, or would do."""
+class _Batch:
+    """Tables to enter, and how to connect to their catalog."""
 
-    registered: tuple[str, ...]
-    """Tables that were entered in the manifest, or would be."""
-    is_dry_run: bool
+    backend: str
+    properties: Mapping[str, str] = field(repr=False)
+    names: tuple[str, ...]
 
 
-def migrate(namespace: Namespace, *, dry_run: bool = False, progress: Progress | None = None) -> Migration:
-    """Enter all V1 tables of a directory catalog in its manifest; data and names stay as they are.
-
-    It goes in batches of one commit each, and a table that is in the manifest is passed over, so that a migration that
-    was interrupted is finished by running it again. Afterwards ``dir_listing_enabled`` can be set to false.
+def unmigrated(namespace: Namespace) -> list[str]:
+    """The tables that only the directory shows: those that :func:`migrate` would enter in the manifest.
 
     Raises:
         UnsupportedOperationError: If the namespace is no directory catalog with manifest and directory listing.
     """
+    return _catalog(namespace).only_v1()
+
+
+def migrate(namespace: Namespace) -> SubmittedJob:
+    """Enter all V1 tables of a directory catalog in its manifest; data and names stay as they are.
+
+    It goes in batches of one commit each, and a table that is in the manifest is passed over, so that a migration that
+    failed or was cancelled is finished by another. Afterwards ``dir_listing_enabled`` can be set to false.
+
+    Raises:
+        UnsupportedOperationError: If the namespace is no directory catalog with manifest and directory listing.
+    """
+    from lancespace.engines import Job
+    from lancespace.jobs.submitted import submit
+
+    _catalog(namespace)
+    return submit(namespace, Job("migrate", str(namespace.namespace_id()), lambda work: _run(namespace, work)))
+
+
+def enter(batch: _Batch) -> int:
+    """Enter the tables of a batch that are not in the manifest yet; runs wherever the engine computes."""
+    from lancespace.handles import connected
+
+    def put(draft: Draft) -> int:
+        new = [name for name in batch.names if draft.get(name) is None]
+        for name in new:
+            draft.put(Entry(name, TABLE, root_location(name)))
+        return len(new)
+
+    return _catalog(connected(batch.backend, batch.properties)).manifest.mutate(put)
+
+
+def _run(namespace: Namespace, work: Work) -> None:
+    """Batches go one after the other: at once, they would only be in each other's way."""
+    waiting = unmigrated(namespace)
+    entered = 0
+    message = f"entering {len(waiting)} tables in the manifest"
+    work.report(0.0, message, entered)
+    batches = [_Batch(*namespace.recipe(), names) for names in _slices(waiting)]
+    for number, (_, done) in enumerate(work.map(enter, batches, key=lambda one: one.names[0], concurrency=1), 1):
+        entered += done
+        work.report(number / len(batches), message, entered)
+
+
+def _slices(names: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(names[start : start + _BATCH]) for start in range(0, len(names), _BATCH)]
+
+
+def _catalog(namespace: Namespace) -> ManifestCatalog:
     catalog = getattr(namespace.backend, "catalog", None)
     if not isinstance(catalog, ManifestCatalog) or not catalog.with_v1:
         raise UnsupportedOperationError(
             f"{namespace!r} has nothing to migrate: connect to 'dir' with manifest_enabled=true and "
             "dir_listing_enabled=true."
         )
-    waiting = catalog.only_v1()
-    if not dry_run:
-        remaining = iter(waiting)
-        for done in _enter_all(catalog, remaining):
-            if progress is not None:
-                progress(done, len(waiting))
-    return Migration(tuple(waiting), dry_run)
-
-
-def _enter_all(catalog: ManifestCatalog, names: Iterator[str]) -> Iterator[int]:
-    done = 0
-    while batch := list(islice(names, _BATCH)):
-
-        def enter(draft: Draft, batch: list[str] = batch) -> None:
-            for name in batch:
-                if draft.get(name) is None:
-                    draft.put(Entry(name, TABLE, root_location(name)))
-
-        catalog.manifest.mutate(enter)
-        done += len(batch)
-        yield done
+    return catalog

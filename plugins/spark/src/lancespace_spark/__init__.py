@@ -9,17 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lancespace_spark.importing import import_table
     from lancespace_spark.merging import Merged, upsert
     from lancespace_spark.queries import sql
     from lancespace_spark.sessions import session
     from lancespace_spark.source import register
     from lancespace_spark.views import attach
 
-__all__ = ["Merged", "attach", "register", "session", "sql", "upsert"]
+__all__ = ["Merged", "attach", "import_table", "register", "session", "sql", "upsert"]
 
 _HOME = {
     "Merged": "lancespace_spark.merging",
     "attach": "lancespace_spark.views",
+    "import_table": "lancespace_spark.importing",
     "register": "lancespace_spark.source",
     "session": "lancespace_spark.sessions",
     "sql": "lancespace_spark.queries",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import ConcurrentModificationError, InvalidTableStateError
 
+from lancespace.jobs.creating import commit_first
 from lancespace.jobs.exact import commit_next
-from lancespace.jobs.stages import commit_first
 from lancespace_spark.transactions import properties_down
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ class SparkEngine(LocalEngine):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._settings = {f"{FAMILY}{name}": text for name, text in connection.settings.family(FAMILY).items()}
+        self._settings = settings_of(connection)
 
     def compute(
         self, function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
@@ -53,3 +53,9 @@ class SparkEngine(LocalEngine):
             return self._spark.sparkContext.parallelize([task], 1).map(function).collect()[0]
         except Exception as error:
             raise cause(error) from error
+
+
+def settings_of(connection: Connection) -> dict[str, str]:
+    """The settings of Spark among a connection's properties; another engine has none."""
+    given = connection.settings.family(FAMILY) if connection.settings.declares(FAMILY) else {}
+    return {f"{FAMILY}{name}": text for name, text in given.items()}

@@ -27,13 +27,13 @@ def _vector(text: str) -> list[float]:
     return [float(number) for number in text.strip().strip("[]").split(",")]
 
 
-def _sizes(text: str) -> dict[str, int]:
+def sizes(text: str) -> dict[str, int]:
     """How long the vectors of columns are: ``embedding:16``."""
     pairs = (pair.partition(":") for pair in _names(text))
-    sizes = {name.strip(): int(size) for name, _, size in pairs if size.strip().isdigit()}
-    if len(sizes) < len(_names(text)) or 0 in sizes.values():
+    told = {name.strip(): int(size) for name, _, size in pairs if size.strip().isdigit()}
+    if len(told) < len(_names(text)) or 0 in told.values():
         raise InvalidInputError(f"the option 'vectors' needs the length of each column, as in v:768; it is {text!r}")
-    return sizes
+    return told
 
 
 def _flag(text: str) -> bool:
@@ -60,7 +60,7 @@ OWN: dict[str, Callable[[str], Any]] = {
     # How to write.
     "max_rows_per_file": int,
     "max_bytes_per_file": int,
-    "vectors": _sizes,
+    "vectors": sizes,
     "create": _flag,
     # Streams.
     "starting_version": int,

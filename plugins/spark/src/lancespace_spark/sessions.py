@@ -54,8 +54,20 @@ def session(settings: Mapping[str, str] | None = None) -> SparkSession:
         _refuse_another_master(settings or {})
         spark = _running_or_new(settings or {})
         register(spark)
-    _make_active(spark)
+    make_active(spark)
     return spark
+
+
+def current(settings: Mapping[str, str]) -> SparkSession:
+    """The session of this thread, as whoever made it has set it up; without one, that of :func:`session`.
+
+    Raises:
+        InvalidInputError: As :func:`session` does.
+    """
+    from pyspark.sql import SparkSession
+
+    _refuse_another_master(settings)
+    return SparkSession.getActiveSession() or session(settings)
 
 
 def _refuse_another_master(settings: Mapping[str, str]) -> None:
@@ -87,7 +99,7 @@ def _running_or_new(settings: Mapping[str, str]) -> SparkSession:
         return builder.getOrCreate()
 
 
-def _make_active(spark: SparkSession) -> None:
+def make_active(spark: SparkSession) -> None:
     """Spark looks for data sources in the session of its thread, which another thread may have made."""
     java = spark._jvm  # noqa: SLF001 - there is no public way
     assert java is not None  # noqa: S101 - a session that runs has one

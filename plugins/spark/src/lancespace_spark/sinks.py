@@ -11,7 +11,8 @@ from lance_namespace import InvalidInputError, UnsupportedOperationError
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from lancespace.engines import fingerprint
-from lancespace.jobs.stages import Stage, declare, discard_all
+from lancespace.jobs.reserving import declare
+from lancespace.jobs.stages import Stage, discard_all
 from lancespace_spark.batches import NumberedBatches
 from lancespace_spark.checkpoints import query_id
 from lancespace_spark.types import stored_schema

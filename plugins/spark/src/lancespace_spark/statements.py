@@ -101,7 +101,7 @@ def _refuse_commands(spark: SparkSession, visits: list[_Visit]) -> None:
     for visit in unknown:
         if any(find(name).isInstance(visit.node) for name in COMMANDS):
             raise InvalidInputError(
-                f"lancespace_spark.sql answers queries, and this is a command ({visit.kind}): have a query, and write "
+                f"lancespace_spark answers queries, and this is a command ({visit.kind}): have a query, and write "
                 "what it answers with frame.write; lancespace_spark.upsert and the namespace change tables"
             )
 

@@ -9,7 +9,7 @@ import typer
 from lancespace_cli.commands.indexes import Column, Kind, Settings
 from lancespace_cli.commands.migrating import migrate
 from lancespace_cli.commands.upkeep import clean_up, compact, maintain
-from lancespace_cli.commands.writing import import_
+from lancespace_cli.commands.writing import import_, import_spark
 from lancespace_cli.following import Transaction
 from lancespace_cli.options import Branch, DryRun, Table, Version
 from lancespace_cli.parsing import parse_properties, parse_values
@@ -31,6 +31,7 @@ def add(app: typer.Typer) -> None:
         ("clean-up", clean_up),
         ("index", index),
         ("import", import_),
+        ("import-spark", import_spark),
         ("copy", copy),
         ("maintain", maintain),
         ("update", update),

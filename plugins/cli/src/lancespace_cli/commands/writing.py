@@ -1,10 +1,10 @@
-"""Rows into tables: insert, import."""
+"""Rows into tables: insert, import, and import-spark of the jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,6 +35,9 @@ Format = Annotated[
 ]
 
 
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the rows that are there. Asks first.")]
+
+
 def add(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(insert)
@@ -57,9 +60,7 @@ def import_(
     files: Files,
     *,
     kind: Format = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the rows that are there. Asks first.")
-    ] = False,
+    overwrite: Overwrite = False,
     no_wait: NoWait = False,
 ) -> None:
     """Import files or folders, in one commit; a table that is not there is created.
@@ -67,9 +68,45 @@ def import_(
     Example: lancespace import sales.orders january/*.parquet
     """
     state = state_of(context)
+    _confirm(state, name, overwrite=overwrite)
+    bring(state, name, files, kind, overwrite=overwrite, no_wait=no_wait)
+
+
+def import_spark(
+    context: typer.Context,
+    name: Table,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A table or view that Spark knows.")],
+    *,
+    query: Annotated[bool, typer.Option("--query", help="SOURCE is a query in Spark's SQL.")] = False,
+    overwrite: Overwrite = False,
+    vectors: Annotated[
+        str | None, typer.Option(metavar="COLUMN:LENGTH,...", help="Arrays that are vectors in a new table.")
+    ] = None,
+    no_wait: NoWait = False,
+) -> None:
+    """Import what Spark reads, in one commit; a table that is not there is created. Needs lancespace[spark].
+
+    Example: lancespace job import-spark sales.orders "SELECT * FROM parquet.`january/`" --query
+    """
+    from lancespace import registry
+
+    registry.find(registry.ENGINES, "spark", wanted_by="job import-spark")
+    from lancespace_spark import import_table
+    from lancespace_spark.options import sizes
+
+    state = state_of(context)
+    lengths = None if vectors is None else sizes(vectors)
+    _confirm(state, name, overwrite=overwrite)
+    given: dict[str, Any] = {"query" if query else "source": source, "vectors": lengths}
+    with leaving_no_trace(state.namespace, name) as trace:
+        mode = "overwrite" if overwrite else "append"
+        submit = lambda: trace.of(import_table(state.namespace, name, mode=mode, **given))  # noqa: E731
+        run_job(state, f"import into {name}", submit, no_wait=no_wait)
+
+
+def _confirm(state: State, name: str, *, overwrite: bool) -> None:
     if overwrite and state.namespace.table(name).exists():
         state.confirm(f"Replace all rows of {name}?")
-    bring(state, name, files, kind, overwrite=overwrite, no_wait=no_wait)
 
 
 def bring(state: State, name: str, files: list[str], kind: str | None, *, overwrite: bool, no_wait: bool) -> None:

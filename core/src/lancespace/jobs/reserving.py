@@ -1,0 +1,39 @@
+"""The name of a table that a job is about to make: reserved before, and given back if nothing came of it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from lance_namespace import NamespaceNotFoundError, TableAlreadyExistsError, TableNotFoundError
+
+from lancespace.jobs.stages import FOLDER
+
+if TYPE_CHECKING:
+    from lancespace.handles import TableHandle
+
+
+def declare(handle: TableHandle) -> bool:
+    """Reserve the name of a new table; False if it is reserved already."""
+    try:
+        handle.namespace.declare_table(list(handle.id))
+    except TableAlreadyExistsError:
+        return False
+    return True
+
+
+def take_back(handle: TableHandle) -> None:
+    """Drop a table that a failed job has declared, unless others have begun to write to it.
+
+    No catalog drops a table on the condition that it has no version, so the look comes right before the drop. Files
+    without a version are those of somebody who is about to commit: then the declaration stays, and harms nobody.
+    """
+    with suppress(TableNotFoundError, NamespaceNotFoundError):
+        if handle.latest() is None and not _has_files(handle):
+            handle.namespace.drop_table(list(handle.id))
+
+
+def _has_files(handle: TableHandle) -> bool:
+    place = handle.place()
+    storage = handle.storage(place)
+    return any(storage.filesystem.find(storage.path(f"{place.location}/{folder}")) for folder in ("data", FOLDER))
