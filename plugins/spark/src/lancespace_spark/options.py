@@ -27,6 +27,10 @@ def _vector(text: str) -> list[float]:
     return [float(number) for number in text.strip().strip("[]").split(",")]
 
 
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
 def sizes(text: str) -> dict[str, int]:
     """How long the vectors of columns are: ``embedding:16``."""
     pairs = (pair.partition(":") for pair in _names(text))
@@ -57,6 +61,7 @@ OWN: dict[str, Callable[[str], Any]] = {
     "partitions": int,
     "batch_size": int,
     "aggregates": aggregates.read,  # Given by lancespace_spark.sql.
+    "fragments": _numbers,  # Given by pipelines.
     # How to write.
     "max_rows_per_file": int,
     "max_bytes_per_file": int,

@@ -1,7 +1,7 @@
 """Spark SQL over the tables of a namespace, which reads only the columns and rows that a statement needs.
 
 Spark asks a Python data source for all columns and all rows. So a statement is planned twice: once to see in the
-optimized plan what it needs of each table, and then with relations that have just that.
+optimized plan what it needs of each table, and then with relations that read just that.
 """
 
 from __future__ import annotations
@@ -99,12 +99,8 @@ def _planned(
         if answer is not None:
             return answer
         needed = needs.by_mention(scans)
-        show([one.reduced(spark, needed.get(one.number, needs.Need()), parsed.words) for one in bound])
-        try:
-            return run(text)
-        except AnalysisException:  # A name that only the whole table has, in a place where no column is expected.
-            show([one.whole(spark) for one in bound])
-            return run(text)
+        show([one.reduced(spark, needed.get(one.number, needs.Need())) for one in bound])
+        return run(text)
 
 
 def _answered(

@@ -50,7 +50,9 @@ class TableReader(DataSourceReader):
             few = self._looked_up(dataset)
             if few is not None:
                 return [few]
-        return partitions_of(dataset, dataset.get_fragments(), self._options, self._schema.names)
+        chosen = self._options.get("fragments")
+        fragments = dataset.get_fragments() if chosen is None else [dataset.get_fragment(number) for number in chosen]
+        return partitions_of(dataset, fragments, self._options, self._schema.names)
 
     def _looked_up(self, dataset: lance.LanceDataset) -> RowsPartition | None:
         """The rows that an index finds, if they are few."""

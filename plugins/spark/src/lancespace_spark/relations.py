@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from lance_namespace import TableSchemaValidationError
 
-from lancespace_spark import aggregates, lookups
+from lancespace_spark import aggregates, lookups, padding
 from lancespace_spark.needs import MARKER
 from lancespace_spark.partitions import width
 from lancespace_spark.source import NAME
@@ -53,24 +53,19 @@ class Bound:
             columns.fields[0].metadata = {**columns.fields[0].metadata, MARKER: self.number}
         return _blank(spark, columns.json())
 
-    def whole(self, spark: SparkSession) -> DataFrame:
-        """A scan of all columns and rows."""
-        return self._scan(spark, self.schema)
+    def reduced(self, spark: SparkSession, need: Need) -> DataFrame:
+        """A relation with all columns, and the rows that are needed, which reads only the needed columns.
 
-    def reduced(self, spark: SparkSession, need: Need, names: frozenset[str]) -> DataFrame:
-        """What is needed of the table: of its rows, and of its columns where it makes no difference which it has.
-
-        Columns that the text names are there when it is analysed, even if they are not needed afterwards. A few rows
-        that an index finds are part of the plan, so that it needs no task for them.
+        A few rows that an index finds are part of the plan, so that it needs no task for them.
         """
-        schema = self._needed(need, names) if self.mention.is_selected else self.schema
-        look_up = self._look_up(need.filter, schema) if need.filter else None
-        if look_up is None:
-            return self._scan(spark, schema)
-        found = look_up.rows()
-        if found is None:
-            return self._scan(spark, schema, filter=str(need.filter))
-        return _local(spark, found, spark_schema(schema))
+        look_up = self._look_up(need.filter, self._at_hand(need)) if need.filter else None
+        found = look_up.rows() if look_up else None
+        whole = spark_schema(self.schema)
+        if found is not None:
+            return _local(spark, padding.filled(found, wire_schema(whole)), whole)
+        read = self._needed(need) if padding.is_possible(whole) else self.schema
+        given = {"filter": str(need.filter)} if look_up else {}
+        return padding.padded(self._scan(spark, read, **given), whole)
 
     def aggregated(self, spark: SparkSession, wanted: list[Aggregate], condition: str | None) -> DataFrame | None:
         """Aggregates of the rows for which a condition holds; None if an index finds those, so that they are few."""
@@ -113,10 +108,13 @@ class Bound:
         except (ValueError, OSError):
             return None
 
-    def _needed(self, need: Need, names: frozenset[str]) -> pa.Schema:
+    def _needed(self, need: Need) -> pa.Schema:
         stored = self.schema
-        kept = [field for field in stored if field.name in need.columns or field.name.lower() in names]
-        return pa.schema(kept or [_narrowest(stored)])
+        return pa.schema([field for field in stored if field.name in need.columns] or [_narrowest(stored)])
+
+    def _at_hand(self, need: Need) -> pa.Schema:
+        """What is read of a few rows: Spark computes with them while it plans, so what is never null must be there."""
+        return pa.schema([field for field in self.schema if field.name in need.columns or not field.nullable])
 
     def _scan(self, spark: SparkSession, schema: pa.Schema, **given: str) -> DataFrame:
         """A scan of our data source; the schema is told, so that Spark need not ask for it."""

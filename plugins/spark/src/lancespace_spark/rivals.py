@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from lance_namespace import ConcurrentModificationError
 
 from lancespace_spark import keys
+from lancespace_spark.streams import contents
 
 if TYPE_CHECKING:
     import lance
@@ -36,7 +37,7 @@ class Upserted:
         Raises:
             ConcurrentModificationError: If that is not so, and it must be computed again.
         """
-        before, after = _contents(base), _contents(latest)
+        before, after = contents(base), contents(latest)
         new = [number for number, content in after.items() if before.get(number) != content]
         if (
             base.lance_schema != latest.lance_schema
@@ -71,9 +72,3 @@ class Upserted:
             for file in fragment.files
         ]
         return keys.comparable(pa.concat_tables(found), self.on)
-
-
-def _contents(dataset: lance.LanceDataset) -> dict[int, Any]:
-    """What tells whether the rows of fragments are the same."""
-    found = {one.fragment_id: one.metadata for one in dataset.get_fragments()}
-    return {number: (one.files, one.overlays, one.deletion_file) for number, one in found.items()}

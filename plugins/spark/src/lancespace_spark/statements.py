@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 COMMANDS = tuple(f"org.apache.spark.sql.catalyst.plans.logical.{name}" for name in ("Command", "ParsedStatement"))
 """Classes of parsed plans that change something, or tell about something."""
-SELECTING = frozenset({"Project", "Aggregate"})
-"""Nodes of parsed plans that name the columns which they take from below."""
-PASSING = frozenset({"Filter", "Join", "LateralJoin", "Sample", "SubqueryAlias", "UnresolvedHint"})
-"""Nodes that pass columns on, whichever there are; all others may count them, as ORDER BY 2 and UNION do."""
-QUERYING = SELECTING | PASSING | {"UnresolvedRelation", "UnresolvedWith", "Sort", "GlobalLimit", "LocalLimit"}
+QUERYING = frozenset(
+    {
+        *("Project", "Aggregate", "Filter", "Join", "LateralJoin", "Sample", "SubqueryAlias", "UnresolvedHint"),
+        *("UnresolvedRelation", "UnresolvedWith", "Sort", "GlobalLimit", "LocalLimit"),
+    }
+)
 """The most frequent nodes of queries, which are known to be no commands."""
 WITH = "UnresolvedWith"
 COMPUTED = "PlanWithUnresolvedIdentifier"
@@ -46,8 +47,6 @@ class Mention:
     """The position of its last character."""
     takes_alias: bool
     """Whether it has none, in a place where it may have one."""
-    is_selected: bool
-    """Whether columns are taken from it by name, so that it makes no difference which others it has."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Statement:
 
     @property
     def words(self) -> frozenset[str]:
-        """All parts of those names: such columns must be there when the text is analysed, needed or not."""
+        """All parts of those names."""
         return frozenset(word for parts in self.columns for word in (*parts, ", ".join(parts)))
 
 
@@ -82,17 +81,16 @@ def parse(spark: SparkSession, text: str, constant: Constant | None = None) -> S
     expressions = list(objects(json.loads(plan.toJSON())))
     kinds = {str(one["class"]).rpartition(".")[2] for one in expressions}
     is_nested = WITH in kinds or not plan.subqueriesAll().isEmpty()
-    visits = list(_walk(plan, _Visit(None, "", None, frozenset(), is_selected=False), is_nested=is_nested))
+    visits = list(_walk(plan, _Visit(None, "", None, frozenset()), is_nested=is_nested))
     _refuse_commands(spark, visits)
     if COMPUTED in kinds and constant is not None:
         named = _named(parser, text, visits, constant)
         if named != text:
             return parse(spark, named, constant)
-    has_star = any(kind.startswith(("UnresolvedStar", "UnresolvedRegex")) for kind in kinds)
     columns = frozenset(_parts(one) for one in expressions if one.get("nameParts"))
     lists = (one["num-children"] for one in expressions if str(one["class"]).endswith(".In"))
     has_long_list = any(count > SHORT_LIST + 1 for count in lists)
-    return Statement(text, tuple(_mentions(text, visits, has_star=has_star)), columns, has_long_list)
+    return Statement(text, tuple(_mentions(text, visits)), columns, has_long_list)
 
 
 def _refuse_commands(spark: SparkSession, visits: list[_Visit]) -> None:
@@ -119,7 +117,7 @@ def _named(parser: Any, text: str, visits: list[_Visit], constant: Constant) -> 
     return text
 
 
-def _mentions(text: str, visits: list[_Visit], *, has_star: bool) -> list[Mention]:
+def _mentions(text: str, visits: list[_Visit]) -> list[Mention]:
     """The relations that a statement names, less those that it defines itself in a WITH."""
     found = set()
     for visit in visits:
@@ -127,7 +125,7 @@ def _mentions(text: str, visits: list[_Visit], *, has_star: bool) -> list[Mentio
         if names and (len(names) > 1 or names[0].lower() not in visit.defined):
             start, stop = _span(visit.node)
             takes_alias = visit.parent != "SubqueryAlias" and not _TABLE.search(text, 0, start)
-            found.add(Mention(names, start, stop, takes_alias, visit.is_selected and not has_star))
+            found.add(Mention(names, start, stop, takes_alias))
     return sorted(found, key=lambda one: one.start)
 
 
@@ -140,14 +138,12 @@ class _Visit:
     parent: str | None
     defined: frozenset[str]
     """The names that a WITH defines around it, without capital letters."""
-    is_selected: bool
 
 
 def _walk(node: Any, above: _Visit, *, is_nested: bool, is_inner: bool = False) -> Iterator[_Visit]:
     """A plan and all plans inside it: children and, if there are any, subqueries and what a WITH defines."""
-    is_selected = not is_inner and (above.kind in SELECTING or (above.is_selected and above.kind in PASSING))
     kind = str(node.nodeName())
-    here = _Visit(node, kind, None if is_inner else above.kind, above.defined, is_selected)
+    here = _Visit(node, kind, None if is_inner else above.kind, above.defined)
     yield here
     below = here
     for name, definition in _definitions(node) if kind == WITH else ():

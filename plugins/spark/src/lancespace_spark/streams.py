@@ -69,7 +69,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The whole table for a first batch; afterwards the fragments that each version appended."""
         dataset = self._dataset()
         if start["version"] == 0 and end["version"] > 0:
-            whole = _at(dataset, end["version"])
+            whole = at(dataset, end["version"])
             columns.check(self._schema.names, whole, dataset)
             return partitions_of(whole, whole.get_fragments(), self._options, self._schema.names)
         return list(increments(self._options, dataset, start["version"], end["version"], self._schema.names))
@@ -107,7 +107,7 @@ def increments(
     for version in range(start + 1, end + 1):
         appended = _appended(options, dataset, version)
         if appended:
-            now = _at(dataset, version)
+            now = at(dataset, version)
             columns.check(names, now, dataset)
             yield from partitions_of(now, appended, options, names)
 
@@ -118,11 +118,11 @@ def _appended(options: SourceOptions, dataset: lance.LanceDataset, version: int)
     Whether it left the others as they were, they tell themselves: by its name alone, an update may only insert rows,
     and of some transactions pylance does not know the name.
     """
-    now = _at(dataset, version)
+    now = at(dataset, version)
     kind = operation_of(dataset, version)
     if kind in WITHOUT_ROWS:
         return []
-    before, after = (_contents(one, kind in OF_COLUMNS) for one in (_at(dataset, version - 1), now))
+    before, after = (contents(one, is_of_columns=kind in OF_COLUMNS) for one in (at(dataset, version - 1), now))
     if all(after.get(number) == content for number, content in before.items()):
         return [fragment for fragment in now.get_fragments() if fragment.fragment_id not in before]
     if options.get("skip_changes"):
@@ -134,7 +134,7 @@ def _appended(options: SourceOptions, dataset: lance.LanceDataset, version: int)
     )
 
 
-def _contents(dataset: lance.LanceDataset, is_of_columns: bool) -> dict[int, Any]:
+def contents(dataset: lance.LanceDataset, *, is_of_columns: bool = False) -> dict[int, tuple[Any, ...]]:
     """What tells whether the rows of fragments are the same; a change of columns exchanges files, and no rows."""
     found = {one.fragment_id: one.metadata for one in dataset.get_fragments()}
     if is_of_columns:
@@ -142,7 +142,12 @@ def _contents(dataset: lance.LanceDataset, is_of_columns: bool) -> dict[int, Any
     return {number: (one.files, one.overlays, one.deletion_file) for number, one in found.items()}
 
 
-def _at(dataset: lance.LanceDataset, version: int) -> lance.LanceDataset:
+def at(dataset: lance.LanceDataset, version: int) -> lance.LanceDataset:
+    """Another version of a table.
+
+    Raises:
+        InvalidTableStateError: If it is gone.
+    """
     try:
         return dataset.checkout_version(version)
     except (ValueError, OSError) as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import InvalidTableStateError, TableVersionNotFoundError, UnsupportedOperationError
 
 from lancespace.handles import TableHandle
+from lancespace_spark.changes import changed_fragments
 from lancespace_spark.options import parse
 from lancespace_spark.source import NAME
 from lancespace_spark.streams import increments
@@ -26,16 +27,16 @@ def sight(table: str, context: Context) -> dict[str, Any] | None:
 
 
 def new_rows(step: Step, look: Look, context: Context) -> DataFrame | None:
-    """The rows to work on: those appended since last time, or all if that will not do; None if there are none.
+    """The rows to work on: those that are new since last time, or all if that will not do; None if there are none.
 
     Raises:
         UnsupportedOperationError: If the step appends, and what is new cannot be told.
     """
     if look.seen is None or step.mode == "overwrite":
         return _read(step, look, context)
-    problem, is_empty = _increment(step, look, context)
+    problem, options = _news(step, look, context)
     if problem is None:
-        return None if is_empty else _read(step, look, context, since_version=str(look.seen["version"]))
+        return None if options is None else _read(step, look, context, **options)
     if step.mode == "append":
         raise UnsupportedOperationError(
             f"the step appends what is new in {step.reads!r}, but {problem}: give the step a 'key' (then rows are "
@@ -45,19 +46,30 @@ def new_rows(step: Step, look: Look, context: Context) -> DataFrame | None:
     return _read(step, look, context)
 
 
-def _increment(step: Step, look: Look, context: Context) -> tuple[str | None, bool]:
-    """Why what was appended cannot be told, if so, and whether it is nothing."""
+def _news(step: Step, look: Look, context: Context) -> tuple[str | None, dict[str, str] | None]:
+    """Why what is new cannot be told, if so, and the options of a read of it; None if it is nothing."""
     since = look.seen["version"]
     if _is_another(step, look, context):
-        return "it was dropped and made anew", False
+        return "it was dropped and made anew", None
     dataset = TableHandle.of(context.namespace, str(step.reads)).open(look.now["version"])
     try:
-        found = list(increments(parse(_options(step, context)), dataset, since, dataset.version))
+        if step.mode == "upsert":
+            return None, _changed(dataset, since)
+        found = any(increments(parse(_options(step, context)), dataset, since, dataset.version))
+        return None, {"since_version": str(since)} if found else None
     except UnsupportedOperationError:
-        return f"rows there were changed or removed since version {since}", False
+        return f"rows there were changed or removed since version {since}", None
     except InvalidTableStateError:
-        return f"its versions since {since}, which would tell, were cleaned up", False
-    return None, not found
+        return f"its versions since {since}, which would tell, were cleaned up", None
+
+
+def _changed(dataset: lance.LanceDataset, since: int) -> dict[str, str] | None:
+    """Rows that were changed are new to a step that upserts: what it makes of them replaces what it made before.
+
+    They are read as they are now, so that a key that was changed twice is there once.
+    """
+    fragments = changed_fragments(dataset, since, dataset.version)
+    return {"fragments": ",".join(map(str, sorted(fragments)))} if fragments else None
 
 
 def _is_another(step: Step, look: Look, context: Context) -> bool:
