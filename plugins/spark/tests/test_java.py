@@ -119,9 +119,7 @@ def test_one_that_was_cut_down_is_passed_over(machine: Machine) -> None:
 def test_one_that_was_cut_down_is_refused(machine: Machine) -> None:
     """Spark says no more of it than that Java ended."""
     machine.set_home(machine.install("25.0.2", modules="java.se").parents[1])
-    with pytest.raises(
-        UnsupportedOperationError, match=r"was cut down and lacks the module jdk.incubator.vector"
-    ):
+    with pytest.raises(UnsupportedOperationError, match=r"was cut down and lacks the module jdk.incubator.vector"):
         find_java()
 
 
