@@ -12,6 +12,7 @@ import json
 import re
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import unescape
@@ -111,26 +112,36 @@ def short_sessions(seconds: float) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def lingering(action: str, part: str, times: int) -> Iterator[list[str]]:
-    """So many answers to sessions take until the credentials have expired: S3 looks at them when a request begins.
+@dataclass
+class Lingering:
+    """What became of the requests of sessions, by their keys."""
 
-    Yields the keys of the sessions that had to wait.
-    """
-    check, lock, waited = IAMRequestBase.check_action_permitted, threading.Lock(), list[str]()
+    waited: list[str] = field(default_factory=list)
+    expired: list[str] = field(default_factory=list)
+    """Refused, as the session was over when they came."""
+
+
+@contextmanager
+def lingering(action: str, part: str, times: int) -> Iterator[Lingering]:
+    """So many answers to sessions take until the credentials have expired: S3 looks at them when a request begins."""
+    check, lock, seen = IAMRequestBase.check_action_permitted, threading.Lock(), Lingering()
 
     def check_slowly(self: Any, resource: str) -> None:
-        check(self, resource)
+        try:
+            check(self, resource)
+        except _ExpiredTokenError:
+            seen.expired.append(self._access_key._access_key_id)
+            raise
         with lock:
             is_met = self._action == action and part in resource and isinstance(self._access_key, AssumedRoleAccessKey)
-            if not is_met or len(waited) == times:
+            if not is_met or len(seen.waited) == times:
                 return
-            waited.append(self._access_key._access_key_id)
+            seen.waited.append(self._access_key._access_key_id)
         until(lambda: _session(self).expiration, lambda expiration: expiration <= utcnow())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(IAMRequestBase, "check_action_permitted", check_slowly)
-        yield waited
+        yield seen
 
 
 class _ExpiredTokenError(S3ClientError):
