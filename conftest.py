@@ -18,12 +18,23 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 TOGETHER = ("plugins/spark/",)
 """Folders whose tests share something slow to start: all of them run in one process."""
 
+LONG = (
+    *TOGETHER,
+    "tests/docs/test_snippets.py",
+    "tests/clouds/test_faults.py",
+    "tests/packaging/test_extras.py",
+    "core/tests/views/test_equivalence.py",
+    "tests/clouds/test_races.py",
+    "tests/benchmarks/test_rest.py",
+    "plugins/server/tests/test_schemathesis.py",
+)
+"""What takes long for the number of its tests, the longest first: begun last, it would keep one process busy alone."""
+
 
 class FolderScheduling(LoadFileScheduling):  # type: ignore[misc] # xdist ships no types
-    """The tests of a file, or of a folder that shares something, run in one process; the folders' begin first.
+    """The tests of a file, or of a folder that shares something, run in one process.
 
-    What takes longest must not begin when everything else is done, and a process alone is left with it. Of files, those
-    with the most tests come first: that is xdist's own way.
+    The long ones begin first. After them come the files with the most tests, which is xdist's own way.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -31,9 +42,9 @@ class FolderScheduling(LoadFileScheduling):  # type: ignore[misc] # xdist ships 
         return folder or super()._split_scope(nodeid)
 
     def _assign_work_unit(self, node: object) -> None:
-        for folder in TOGETHER:
-            if folder in self.workqueue:
-                self.workqueue.move_to_end(folder, last=False)
+        for scope in reversed(LONG):
+            if scope in self.workqueue:
+                self.workqueue.move_to_end(scope, last=False)
         super()._assign_work_unit(node)
 
 
