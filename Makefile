@@ -12,6 +12,10 @@ TYPED := $(dir $(wildcard core/src/*/__init__.py plugins/*/src/*/__init__.py plu
 		examples/*/src/*/__init__.py)) \
 	$(wildcard core/tests plugins/*/tests plugins/storage/*/tests tests tools benchmarks examples/*.py examples/*/tests)
 
+# What Python compiles is kept, even where the environment says otherwise: tests start hundreds of processes, and each
+# would spend seconds on compiling what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup quickstart test lint bench docs wheels lock clean
 
@@ -23,8 +27,9 @@ setup: $(INSTALLED) ## create .venv and install the workspace in it, pinned by c
 quickstart: $(INSTALLED) ## a short tour: connect, create, list, read
 	$(BIN)/python examples/quickstart.py
 
+# On two cores, too: half of the time a process that runs tests waits, for a server, for Spark or for a clock.
 test: $(INSTALLED) ## run every test, in parallel
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 4 --dist loadfile
 
 lint: $(INSTALLED) ## ruff (rules and format) and mypy --strict
 	$(BIN)/ruff check .

@@ -18,13 +18,34 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 TOGETHER = ("plugins/spark/",)
 """Folders whose tests share something slow to start: all of them run in one process."""
 
+LONG = (
+    *TOGETHER,
+    "tests/docs/test_snippets.py",
+    "tests/clouds/test_faults.py",
+    "tests/packaging/test_extras.py",
+    "core/tests/views/test_equivalence.py",
+    "tests/clouds/test_races.py",
+    "tests/benchmarks/test_rest.py",
+    "plugins/server/tests/test_schemathesis.py",
+)
+"""What takes long for the number of its tests, the longest first: begun last, it would keep one process busy alone."""
+
 
 class FolderScheduling(LoadFileScheduling):  # type: ignore[misc] # xdist ships no types
-    """The tests of a file, or of a folder that shares something, run in one process."""
+    """The tests of a file, or of a folder that shares something, run in one process.
+
+    The long ones begin first. After them come the files with the most tests, which is xdist's own way.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         folder = next((folder for folder in TOGETHER if nodeid.startswith(folder)), None)
         return folder or super()._split_scope(nodeid)
+
+    def _assign_work_unit(self, node: object) -> None:
+        for scope in reversed(LONG):
+            if scope in self.workqueue:
+                self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FolderScheduling | None:

