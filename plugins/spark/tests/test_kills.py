@@ -13,7 +13,7 @@ import pytest
 from lancespace import jobs
 from lancespace.functions import virtual_column
 from lancespace.views import building
-from lancespace_spark import upsert
+from lancespace_spark import import_table, upsert
 from plugins.spark.tests.data import TABLE, files, fill, ids, numbers, used, versions, write
 from plugins.spark.tests.jobs import on_spark, succeeded
 from plugins.spark.tests.killing import after, killer
@@ -44,6 +44,19 @@ def test_a_write(spark: SparkSession, ns: Namespace, root: str, strike: Callable
 
     frame = spark.range(0, 20_000, 1, 4).mapInArrow(rows, "id long")
     write(frame, root, max_rows_per_file="1000")
+    assert ids(ns) == list(range(20_000))
+    assert versions(ns) == [1]
+    assert files(ns) == used(ns)
+
+
+def test_an_import_from_spark(spark: SparkSession, ns: Namespace, strike: Callable[[], None]) -> None:
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        strike()
+
+    spark.range(0, 20_000, 1, 4).mapInArrow(rows, "id long").createOrReplaceTempView("struck")
+    import_table(ns, TABLE, "struck").wait()
+    spark.catalog.dropTempView("struck")
     assert ids(ns) == list(range(20_000))
     assert versions(ns) == [1]
     assert files(ns) == used(ns)
