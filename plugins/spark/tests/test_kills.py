@@ -16,7 +16,7 @@ import pytest
 from lancespace import connect, jobs
 from lancespace.functions import virtual_column
 from lancespace.views import building
-from lancespace_spark import upsert
+from lancespace_spark import import_table, upsert
 from plugins.spark.tests.data import TABLE, files, fill, ids, numbers, used, versions, write
 from plugins.spark.tests.jobs import on_spark, succeeded
 from plugins.spark.tests.killing import after, killer
@@ -80,6 +80,19 @@ def test_a_write(spark: SparkSession, ns: Namespace, lake: Lake, strike: Callabl
     assert versions(ns) == [1]
     if "://" not in lake["root"]:
         assert files(ns) == used(ns)
+    assert_nothing_is_left(ns)
+
+
+def test_an_import_from_spark(spark: SparkSession, ns: Namespace, strike: Callable[[], None]) -> None:
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        strike()
+
+    spark.range(0, 20_000, 1, 4).mapInArrow(rows, "id long").createOrReplaceTempView("struck")
+    import_table(ns, TABLE, "struck").wait()
+    spark.catalog.dropTempView("struck")
+    assert ids(ns) == list(range(20_000))
+    assert versions(ns) == [1]
     assert_nothing_is_left(ns)
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lancespace import connect, jobs, views
-from lancespace_spark import sql, upsert
+from lancespace_spark import import_table, sql, upsert
 from plugins.spark.tests.data import TABLE, ids, numbers, orders, versions
 from plugins.spark.tests.jobs import succeeded
 
@@ -71,7 +71,12 @@ def test_the_jobs_of_a_catalog_in_s3(spark: SparkSession, s3_cloud: Cloud, tmp_p
         namespace.create_materialized_view("sales.view", **view)
         succeeded(namespace, namespace.refresh_materialized_view("sales.view").job_id)
         assert ids(namespace, "sales.view") == list(range(5, 20))
-        for table in (TABLE, "sales.copy", "sales.view"):
+        numbers(spark, 30).createOrReplaceTempView("thirty")
+        for mode, stop in (("append", 30), ("append", 60), ("overwrite", 30)):
+            import_table(namespace, "sales.spark", "thirty", mode=mode).wait()
+            assert len(ids(namespace, "sales.spark")) == stop
+        spark.catalog.dropTempView("thirty")
+        for table in (TABLE, "sales.copy", "sales.view", "sales.spark"):
             assert not left_by_jobs(s3_cloud, namespace.describe_table(table).location or "")
 
 
