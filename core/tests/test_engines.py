@@ -300,6 +300,37 @@ class TestMap:
         assert describe(connection, job_id).state is JobState.CANCELED
         assert begun == [0]
 
+    @pytest.mark.parametrize("reports", [False, True], ids=["by the engine", "by the job"])
+    def test_what_runs_when_a_job_is_cancelled_is_kept_for_a_repeat(self, connection: Connection, *, reports: bool):
+        """Whoever notices it: tasks that are under way are finished, and counted as such."""
+        gate, begun = Gate(), []
+        three = threading.Barrier(3, gate.reached.set)
+
+        def task(number: int) -> int:
+            begun.append(number)
+            if len(begun) <= 3:
+                three.wait(TIMEOUT)
+                assert number == 0 or gate.opened.wait(TIMEOUT)
+            return number
+
+        def job(work: Work) -> None:
+            for _ in work.map(task, range(6), key=str, concurrency=3):
+                if reports and not gate.opened.is_set():
+                    connection.hooks.cancel_job(job_id=job_id[0])
+                    gate.opened.set()
+                    work.report(0.5, "a safe point")
+
+        known, job_id = fingerprint("what runs"), list[str]()
+        job_id.append(submit(connection, job, mark=known))
+        assert gate.reached.wait(TIMEOUT)
+        if not reports:
+            connection.hooks.cancel_job(job_id=job_id[0])
+            gate.opened.set()
+        until(lambda: describe(connection, job_id[0]), lambda status: status.state.is_final)
+        assert describe(connection, job_id[0]).state is JobState.CANCELED
+        assert run_to_the_end(connection, job, known).state is JobState.SUCCEEDED
+        assert sorted(begun) == list(range(6))
+
     def test_a_repeat_runs_only_what_is_missing(self, connection: Connection):
         ran: list[int] = []
 

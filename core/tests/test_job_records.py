@@ -18,7 +18,7 @@ from lancespace.engines.records import JobRecords
 from lancespace.engines.work import RunningJob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterable
     from pathlib import Path
 
 
@@ -41,7 +41,7 @@ def status(**changes: Any) -> JobStatus:
 
 
 def one_by_one(
-    function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
+    function: Callable[[Task], Result], tasks: Iterable[Task], concurrency: int | None
 ) -> Generator[tuple[Task, Result], None, None]:
     """An engine without threads."""
     del concurrency

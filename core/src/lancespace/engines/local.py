@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -107,7 +107,7 @@ class LocalEngine:
         return JobRecords(MemoryFiles() if storage is None else StoredFiles(storage))
 
     def compute(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], concurrency: int | None
     ) -> Generator[tuple[Task, Result], None, None]:
         """Where tasks run: here, in threads of this process; see :func:`lancespace.engines.threads.in_threads`."""
         return in_threads(function, tasks, concurrency)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 
@@ -11,7 +11,7 @@ from lancespace.engines import Result, Task
 
 
 def in_threads(
-    function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
+    function: Callable[[Task], Result], tasks: Iterable[Task], concurrency: int | None
 ) -> Generator[tuple[Task, Result], None, None]:
     """Run a function over tasks, ``concurrency`` at a time, and give the results as they come.
 

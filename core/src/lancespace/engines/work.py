@@ -7,10 +7,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lancespace.engines import Job, JobState, JobStatus, Result, Task
@@ -30,7 +30,7 @@ class Compute(Protocol):
     """Where an engine computes: runs a function over tasks, and gives the results as they come."""
 
     def __call__(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], concurrency: int | None
     ) -> Generator[tuple[Task, Result], None, None]:
         """See :func:`lancespace.engines.threads.in_threads`."""
         ...
@@ -118,11 +118,17 @@ class RunningJob:
                 found.append((task, result))
         start = self.status.fraction
         compute = in_threads if on_driver else self._compute
-        with closing(compute(function, missing, concurrency)) as computed:
-            results = chain(found, self._kept(computed, key))
-            for done, (task, result) in enumerate(results, 1):
-                self.report(start + (1.0 - start) * done / len(tasks), self.status.message)
-                yield task, result
+        with closing(compute(function, self._until_stopped(missing), concurrency)) as computed:
+            results = self._kept(computed, key)
+            try:
+                for done, (task, result) in enumerate(chain(found, results), 1):
+                    self.report(start + (1.0 - start) * done / len(tasks), self.status.message)
+                    yield task, result
+            finally:
+                if self._is_to_stop.is_set():
+                    self._finish(results)
+        if self._is_to_stop.is_set():
+            raise JobCanceled
 
     def beat(self) -> None:
         """Write the record if there is something to tell, and look whether somebody asks the job to stop."""
@@ -158,6 +164,18 @@ class RunningJob:
             self._kept_as = f"{wanted}-{job_id}"
         else:
             self._first = first
+
+    def _until_stopped(self, tasks: Iterable[Task]) -> Iterator[Task]:
+        """No task is begun after the job was asked to stop."""
+        return takewhile(lambda _: not self._is_to_stop.is_set(), tasks)
+
+    def _finish(self, results: Iterator[Any]) -> None:
+        """Wait for the tasks that run when a job is cancelled, and keep what they do for a repeat."""
+        try:
+            for _ in results:
+                continue
+        except Exception:  # noqa: BLE001 - nobody waits for its result
+            _log.warning("A task failed while its job %s was being cancelled", self.status.job_id, exc_info=True)
 
     def _kept(
         self, results: Iterator[tuple[Task, Result]], key: Callable[[Task], str]

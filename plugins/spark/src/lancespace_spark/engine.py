@@ -7,7 +7,7 @@ property. A job's driver code runs in this process, as with the engine ``local``
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lancespace import Property
@@ -35,7 +35,7 @@ class SparkEngine(LocalEngine):
         self._settings = settings_of(connection)
 
     def compute(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task], concurrency: int | None
+        self, function: Callable[[Task], Result], tasks: Iterable[Task], concurrency: int | None
     ) -> Generator[tuple[Task, Result], None, None]:
         """Run a function over tasks on executors: a thread waits for each that is under way."""
         at_once = concurrency or self._spark.sparkContext.defaultParallelism
