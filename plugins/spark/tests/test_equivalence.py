@@ -46,7 +46,7 @@ LITERALS = {
     "t": ["TIMESTAMP '2024-01-01 05:00:00Z'", "TIMESTAMP '1970-01-01 00:00:00'"],
     "l": ["TIMESTAMP_NTZ '2024-01-01 05:00:00'", "TIMESTAMP_NTZ '1970-01-01 00:00:00'"],
 }
-STATEMENTS, SEED = 16, 0
+STATEMENTS, SEED = 20, 0
 
 
 def table(chance: random.Random, rows: int) -> pa.Table:
@@ -112,6 +112,7 @@ def together(chance: random.Random) -> str:
     counted, again = aggregate(chance, "y"), condition(chance, "y", 1)
     ranked = f"SELECT x.*, row_number() OVER (PARTITION BY x.i ORDER BY x.id) AS n FROM {one} x WHERE {where}"
     chosen = f"SELECT * FROM {one} x WHERE {where}"
+    counts = f"SELECT i, count(*) AS n FROM {other} y WHERE {again} GROUP BY 1"
     within = f"SELECT x.j FROM {other} x WHERE {where}"
     return chance.choice(
         [
@@ -123,6 +124,9 @@ def together(chance: random.Random) -> str:
             f"SELECT z.id, z.n FROM ({ranked}) z WHERE z.n < 3 AND {condition(chance, 'z', 1)}",
             f"SELECT count(x.k), (SELECT {counted} FROM {other} y WHERE {again}) FROM {one} x WHERE {where}",
             f"SELECT count(y.k) FROM {one} x LEFT JOIN (SELECT * FROM {other} ) y ON x.id = y.j WHERE {where}",
+            f"SELECT x.{name}, x.k FROM (SELECT * FROM {one} UNION ALL SELECT * FROM {other} ) x WHERE {where}",
+            f"SELECT x.{name} FROM (SELECT * FROM {one} ORDER BY 1 DESC LIMIT 20) x WHERE {where}",
+            f"SELECT x.{name}, x.n FROM (SELECT l.*, r.n FROM {one} l JOIN ({counts}) r USING (i)) x WHERE {where}",
             f"SELECT x.id, x.i FROM {one} x WHERE {where} UNION SELECT y.i, y.j FROM {other} y WHERE {again}",
         ]
     )

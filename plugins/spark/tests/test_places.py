@@ -149,6 +149,7 @@ READ: dict[str, tuple[str, list[str]]] = {
         "SELECT n FROM (SELECT *, size(w) > 0 FROM {two} WHERE id IN (1, 2, 4, 5) ORDER BY 2 DESC, 3, 1 LIMIT 2)",
         [],
     ),
+    "contradiction": ("SELECT s FROM {one} WHERE (id = 5 AND id = 6) OR (k = 1 AND k = 2) OR x > 3", ["s x"]),
     "nothing to divide by": ("SELECT s FROM (SELECT s, 1 / k AS d, map(v, 1) AS m FROM {one})", ["s"]),
     "random, with nothing to divide by": (
         "WITH a AS (SELECT s, 1 / k AS d, map(x, n) AS m, rand() FROM {one}) SELECT p.s FROM a p JOIN a q USING (s)",
@@ -178,3 +179,17 @@ def test_vectors_keep_their_length(spark: SparkSession, ns: Namespace) -> None:
 def test_columns_that_only_capital_letters_tell_apart(spark: SparkSession, ns: Namespace) -> None:
     ns.create_table("letters", pa.table({"a": [1, 2], "A": [3, 4], "b": [5, 6], "c": [7, 8]}))
     assert sql(spark, ns, "SELECT sum(c) FROM (SELECT * FROM letters) WHERE b > 5 GROUP BY b").collect() == [(8,)]
+
+
+def test_columns_of_all_types_may_be_left_unread(spark: SparkSession, ns: Namespace) -> None:
+    kinds = [
+        *(pa.null(), pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float64(), pa.decimal128(38, 5), pa.string()),
+        *(pa.binary(), pa.date32(), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.time64("us"), pa.duration("us")),
+        *(pa.list_(pa.float32(), 2), pa.list_(pa.string()), pa.map_(pa.string(), pa.int32())),
+        pa.struct([pa.field("a", pa.int32(), nullable=False)]),
+    ]
+    columns = {f"c{number}": pa.nulls(3, kind) for number, kind in enumerate(kinds)}
+    ns.create_table("kinds", pa.table({"id": range(3), **columns}))
+    frame = sql(spark, ns, "SELECT max(id) FROM (SELECT * FROM kinds) WHERE id > 0 OR (c1 AND NOT c1) GROUP BY id")
+    assert [sorted(columns) for columns, _ in scans(frame)] == [["id"]]
+    assert sorted(frame.collect()) == [(1,), (2,)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,9 @@ File = Annotated[Path, typer.Argument(help="The pipeline, a TOML or YAML file.",
 
 OF_CATALOGS = {"root": "--root", "profile": "--profile", "backend": "--backend", "given": "--property"}
 """Options that name a catalog, which a pipeline's file does."""
+
+QUIET = {"spark.log.level": "OFF"}
+"""Of a task that fails, or that Ctrl-C ends, Spark logs pages, where the command has a line."""
 
 
 @app.callback()
@@ -55,7 +59,8 @@ def run_pipeline(context: typer.Context, file: File) -> None:
     output = state_of(context).output
     if not output.as_json:
         show_plan(context, file)
-    outcomes = _run(output, load(file))
+    pipeline = load(file)
+    outcomes = _run(output, replace(pipeline, spark={**QUIET, **pipeline.spark}))
     columns = ("step", "state", "rows", "seconds")
     output.table(columns, [(one.step.name, one.state, one.rows, round(one.seconds, 2)) for one in outcomes])
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _ABSENT = "lancespace.absent"
 """What the columns that are not read are in, for a moment."""
+_TRUE = "exists(array(0), x -> x = 0)"
+"""Spark has functions of functions computed by tasks only."""
 
 
 def is_possible(schema: StructType) -> bool:
@@ -24,11 +26,7 @@ def is_possible(schema: StructType) -> bool:
 
 
 def padded(frame: DataFrame, schema: StructType) -> DataFrame:
-    """A frame with all columns of a schema; who looks into one that it did not have before gets an error.
-
-    To the optimizer they are what they were in the table, nothing that it could compute with while it plans: a constant
-    null would make ``c IS NOT NULL`` false, and a constant zero ``1 / c`` an error, before it drops what nobody needs.
-    """
+    """A frame with all columns of a schema: some value of their types in those that it did not have before."""
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
@@ -36,14 +34,24 @@ def padded(frame: DataFrame, schema: StructType) -> DataFrame:
     if len(read) == len(schema.names):
         return frame
     spark = frame.sparkSession
-    java: Any = spark._jvm  # noqa: SLF001 - such an expression is made in Java only
+    java: Any = spark._jvm  # noqa: SLF001 - such a column is made in Java only
     absent = StructType([field for field in schema.fields if field.name not in read])
-    catalyst, to_seq = java.org.apache.spark.sql.catalyst.expressions, java.PythonUtils.toSeq
-    kind = spark._jsparkSession.parseDataType(absent.json())  # noqa: SLF001 - the same
-    opaque = catalyst.objects.AssertNotNull(catalyst.Literal.create(None, kind), to_seq([]))
-    wide = frame._jdf.withColumn(_ABSENT, java.org.apache.spark.sql.classic.ExpressionUtils.column(opaque))  # noqa: SLF001 - the same
+    wide = frame._jdf.withColumn(_ABSENT, _opaque(java, spark._jsparkSession.parseDataType(absent.json())))  # noqa: SLF001 - the same
     places = [_quoted(name) if name in read else f"`{_ABSENT}`.{_quoted(name)}" for name in schema.names]
-    return DataFrame(wide.select(places[0], to_seq(places[1:])), spark)
+    return DataFrame(wide.select(places[0], java.PythonUtils.toSeq(places[1:])), spark)
+
+
+def _opaque(java: Any, kind: Any) -> Any:
+    """A column of a type that is never null, and of which the optimizer cannot know that it is always the same.
+
+    It would compute with a constant while it plans, before it drops what nobody needs: ``1 / c`` is an error for zero,
+    ``map(c, 1)`` for null, and ``c IS NOT NULL`` is false. Tasks compute with it only where the optimizer saw by what
+    it knows of columns that their values make no difference, as in ``c = 1 AND c = 2``: any value will do there.
+    """
+    catalyst, bridge = java.org.apache.spark.sql.catalyst.expressions, java.org.apache.spark.sql.classic.ExpressionUtils
+    value = bridge.column(catalyst.Literal.default(kind))
+    hidden = java.functions.when(java.functions.expr(_TRUE), value)
+    return bridge.column(catalyst.objects.AssertNotNull(bridge.expression(hidden), java.PythonUtils.toSeq([])))
 
 
 def filled(rows: pa.Table, wire: pa.Schema) -> pa.Table:
