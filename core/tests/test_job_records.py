@@ -16,6 +16,7 @@ from lancespace.engines.files import JobFiles, MemoryFiles, StoredFiles
 from lancespace.engines.ids import new_job_id
 from lancespace.engines.records import JobRecords
 from lancespace.engines.work import RunningJob
+from lancespace.storage import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -100,6 +101,23 @@ class TestFiles:
 
         assert [writer.exception() for writer in writers] == [None, None]
         assert files.names("checkpoints/f") == []
+
+    def test_a_folder_is_deleted_while_a_file_is_created_in_it(self, files: JobFiles, monkeypatch: pytest.MonkeyPatch):
+        real, deleted = local._link_into_place, list[Path]()
+
+        def late(target: Path, data: bytes) -> None:
+            if not deleted:
+                deleted.append(target)
+                files.delete("checkpoints/f")
+            real(target, data)
+
+        monkeypatch.setattr(local, "_link_into_place", late)
+        files.replace("checkpoints/f/one", b"x")
+
+        assert files.create("checkpoints/f/claim.1", b"x")
+
+        assert not files.create("checkpoints/f/claim.1", b"y")
+        assert files.read("checkpoints/f/claim.1") == b"x"
 
 
 class TestEqualJobs:

@@ -48,6 +48,10 @@ class TableHandle:
         """The namespace, connected once in each process."""
         return connected(self.backend, self.properties)
 
+    def settled(self) -> TableHandle:
+        """The same for processes in other folders: a root that is relative is below the one that this process is in."""
+        return TableHandle(*self.namespace.recipe(), self.id)
+
     def open(self, version: int | str | None = None, branch: str | None = None) -> lance.LanceDataset:
         """The dataset at a version or tag, by default the latest; its credentials are renewed while it is used."""
         return self.namespace.table(list(self.id)).dataset(version, branch)

@@ -65,7 +65,7 @@ class Namespace(OperationMethods):
 
     def recipe(self) -> tuple[str, dict[str, str]]:
         """The backend's name and the properties, to connect again elsewhere; they may hold secrets."""
-        return self._backend, dict(self._properties)
+        return self._backend, {**self._properties, **self.backend.settled()}
 
     def table(self, identifier: Identifier) -> Table:
         """A handle on one table; nothing is opened before it is used."""

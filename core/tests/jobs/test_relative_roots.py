@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
 
 from lancespace import connect, jobs
+from lancespace.handles import TableHandle
 
 
 def test_a_job_works_in_the_catalog_of_its_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,3 +21,18 @@ def test_a_job_works_in_the_catalog_of_its_namespace(tmp_path: Path, monkeypatch
         jobs.import_files(namespace, "orders", "rows.csv").wait()
 
         assert namespace.table("orders").count() == 1
+
+
+def test_a_namespace_and_a_table_are_the_same_in_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace = connect("dir", {"root": "lake"})
+    namespace.create_table("orders", [{"id": 1}])
+    sent = pickle.dumps((namespace, TableHandle.of(namespace, "orders")))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    there, handle = pickle.loads(sent)
+
+    assert there.table("orders").count() == handle.open().count_rows() == 1

@@ -21,6 +21,7 @@ from lancespace.functions import virtual_column
 from lancespace.jobs import JobFailedError, cleanup
 from lancespace.testing.waiting import until
 from lancespace.views import building
+from lancespace_spark import sql, upsert
 from plugins.spark.tests.data import TABLE, files, fill, ids, orders, used, versions
 from plugins.spark.tests.jobs import ended, on_spark, succeeded
 
@@ -53,6 +54,21 @@ def test_backfill_with_sql_and_with_a_function(catalog: Namespace) -> None:
     rows = catalog.table(TABLE).to_arrow(columns=["id", "pid"]).to_pylist()
     assert None not in {row["pid"] for row in rows}
     assert os.getpid() not in {row["pid"] for row in rows}
+
+
+def test_a_relative_root_is_below_the_folder_of_the_driver(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Executors are in folders of their own."""
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(orders(0, 10), tmp_path / "rows.parquet")
+    with on_spark(spark, "lake") as catalog:
+        jobs.import_files(catalog, "orders", str(tmp_path / "rows.parquet")).wait()
+        upsert(
+            spark, catalog, "orders", spark.range(5, 15).selectExpr("id", "'x' AS name", "array(0F, 0F) AS v"), ["id"]
+        )
+        assert ids(catalog, "orders") == list(range(15))
+        assert sql(spark, catalog, "SELECT count(name) FROM orders WHERE name = 'x'").first() == (10,)
 
 
 def test_functions_run_only_where_they_are_allowed(spark: SparkSession, catalog: Namespace, root: str) -> None:

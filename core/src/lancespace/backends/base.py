@@ -31,6 +31,10 @@ class Backend:
         """The identifying properties, e.g. ``dir(root=/data)``."""
         return self.settings.identity()
 
+    def settled(self) -> dict[str, str]:
+        """Properties that mean something else in another folder or machine, as they are meant here: relative paths."""
+        return {}
+
     def job_storage(self) -> Storage | None:
         """Where an engine keeps the records of jobs, apart from all tables; None: in memory, with the connection."""
         return None

@@ -115,10 +115,16 @@ class StoredFiles:
 
     def create(self, path: str, data: bytes) -> bool:
         """A condition of the store."""
-        try:
-            self._storage.put_if_absent(self._path(path), data)
-        except FileExistsError:
-            return False
+        for left in reversed(range(_TRIES)):
+            try:
+                self._storage.put_if_absent(self._path(path), data)
+            except FileExistsError:
+                return False
+            except FileNotFoundError:
+                if not left:
+                    raise
+                continue  # As above: the folder was taken away meanwhile.
+            break
         return True
 
     def names(self, folder: str) -> list[str]:

@@ -199,6 +199,10 @@ class DirectoryBackend(VersioningBackend):
         """Finish what is under way."""
         self.catalog.close()
 
+    def settled(self) -> dict[str, str]:
+        """The root, wherever one is."""
+        return {"root": self.root}
+
     def job_storage(self) -> Storage:
         """Beside the tables; the name is none that a table's directory can have."""
         return self.connection.storage(f"{self.root}/{root.JOBS}")

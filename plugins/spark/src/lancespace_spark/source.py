@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lance_namespace import TableColumnNotFoundError
@@ -76,7 +77,9 @@ class LanceSource(DataSource):
         return TableStreamWriter(self._options(), schema, overwrite=overwrite)
 
     def _options(self) -> SourceOptions:
-        return parse(self.options)
+        """The options as they are meant here, on the driver: executors are in other folders."""
+        options = parse(self.options)
+        return replace(options, handle=options.handle.settled())
 
 
 def register(spark: SparkSession) -> None:
