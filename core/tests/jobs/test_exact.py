@@ -95,3 +95,10 @@ def test_a_failure_that_is_no_conflict_stays_what_it_is(ns: Namespace) -> None:
     with pytest.raises(Exception, match="t") as caught:
         commit_next(handle, Transaction(1, lance.LanceOperation.Append([])))
     assert not isinstance(caught.value, ConcurrentModificationError)
+
+
+def test_a_table_whose_versions_are_named_as_they_once_were(tmp_path: Path) -> None:
+    lance.write_dataset(rows(0), tmp_path / "t.lance", enable_v2_manifest_paths=False)
+    with connect("dir", {"root": str(tmp_path)}) as old:
+        assert [append(old, 1, 1), append(old, 2, 2)] == [2, 3]
+        assert (manifests(old), ids(old)) == (["1.manifest", "2.manifest", "3.manifest"], [0, 1, 2])
