@@ -9,6 +9,7 @@ from lancespace.connection import Connection
 from lancespace.engines import Job, JobState, JobStatus, Work, fingerprint
 from lancespace.engines import local as local_engine
 from lancespace.engines.local import LocalEngine
+from lancespace.engines.records import JobRecords
 from lancespace.testing.waiting import until
 
 if TYPE_CHECKING:
@@ -94,6 +95,20 @@ def test_job_that_raises_has_failed_and_says_why(connection: Connection, caplog:
     assert (status.state, status.message) == (JobState.FAILED, "ValueError: no such column")
     logged = [record.exc_info for record in caplog.records if record.exc_info]
     assert [str(error) for _, error, _ in logged] == ["no such column"], "the log has the traceback"
+
+
+def test_an_end_is_recorded_before_it_is_told(connection: Connection, monkeypatch: pytest.MonkeyPatch):
+    """Whoever waits for it may begin a repeat at once, which looks into the record."""
+    save, told = JobRecords.save, list[JobState]()
+
+    def slow(self: JobRecords, status: JobStatus, mark: str | None) -> None:
+        save(self, status, mark)
+        if status.state.is_final:
+            told.append(describe(connection, status.job_id).state)
+
+    monkeypatch.setattr(JobRecords, "save", slow)
+    assert run_to_the_end(connection, lambda _: None).state is JobState.SUCCEEDED
+    assert told == [JobState.RUNNING]
 
 
 def test_cancelled_job_stops_at_its_next_report(connection: Connection):

@@ -103,7 +103,8 @@ class TestFiles:
         assert files.names("checkpoints/f") == []
 
     def test_a_folder_is_deleted_while_a_file_is_created_in_it(self, files: JobFiles, monkeypatch: pytest.MonkeyPatch):
-        real, deleted = local._link_into_place, list[Path]()
+        deleted: list[Path] = []
+        real = local._link_into_place
 
         def late(target: Path, data: bytes) -> None:
             if not deleted:

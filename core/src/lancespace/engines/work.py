@@ -186,19 +186,32 @@ class RunningJob:
             yield task, result
 
     def _end(self, state: JobState, message: str, **changes: Any) -> None:
-        """Remember the outcome; if it cannot be written now, the next beat tries again."""
-        self._update(state=state, message=message, **changes)
+        """Remember the outcome; if it cannot be written now, the next beat tries again.
+
+        Who waits for the end in this process hears of it last: the record is written then, and a repeat can begin.
+        """
+        job_id = self.status.job_id
+        with self._writing:
+            ended = replace(self.status, state=state, message=message, updated_at=time.time(), **changes)
+            try:
+                self._records.save(ended, self._kept_as if self._job.fingerprint else None)
+                self._written = ended
+            except Exception:  # noqa: BLE001 - the store may be out of reach for a while
+                _log.warning("The record of the job %s could not be written yet", job_id, exc_info=True)
+            self._release(state)
+            with self._lock:
+                self._status = ended
+
+    def _release(self, state: JobState) -> None:
+        """Drop what the job has kept of its tasks, if that is of no use to a repeat."""
+        is_of_no_use = state is JobState.SUCCEEDED or self._kept_as != self._job.fingerprint
+        if not self._job.fingerprint or not is_of_no_use:
+            return
         job_id = self.status.job_id
         try:
-            self.write()
-        except Exception:  # noqa: BLE001 - the store may be out of reach for a while
-            _log.warning("The record of the job %s could not be written yet", job_id, exc_info=True)
-        is_of_no_use = state is JobState.SUCCEEDED or self._kept_as != self._job.fingerprint
-        if self._job.fingerprint and is_of_no_use:
-            try:
-                self._records.release(self._kept_as, job_id)
-            except Exception:  # noqa: BLE001 - as above; the checkpoints go when the record is pruned
-                _log.warning("What the job %s kept of its tasks could not be deleted", job_id, exc_info=True)
+            self._records.release(self._kept_as, job_id)
+        except Exception:  # noqa: BLE001 - as above; the checkpoints go when the record is pruned
+            _log.warning("What the job %s kept of its tasks could not be deleted", job_id, exc_info=True)
 
     def _update(self, **changes: Any) -> JobStatus:
         with self._lock:
