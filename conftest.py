@@ -18,8 +18,12 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 TOGETHER = ("plugins/spark/",)
 """Folders whose tests share something slow to start: all of them run in one process."""
 
+APART = ("plugins/spark/tests/test_pipeline_interrupts.py",)
+"""Files of such folders that share nothing of it."""
+
 LONG = (
     *TOGETHER,
+    *APART,
     "tests/docs/test_snippets.py",
     "tests/clouds/test_faults.py",
     "tests/packaging/test_extras.py",
@@ -38,7 +42,8 @@ class FolderScheduling(LoadFileScheduling):  # type: ignore[misc] # xdist ships 
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        folder = next((folder for folder in TOGETHER if nodeid.startswith(folder)), None)
+        shared = () if nodeid.startswith(APART) else TOGETHER
+        folder = next((folder for folder in shared if nodeid.startswith(folder)), None)
         return folder or super()._split_scope(nodeid)
 
     def _assign_work_unit(self, node: object) -> None:
