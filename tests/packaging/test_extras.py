@@ -168,6 +168,15 @@ def test_the_first_page_works_as_installed(bare: Environment, tmp_path: Path):
     assert bare.run("-c", page.code, cwd=tmp_path) == page.output
 
 
+def test_the_page_of_spark_works_as_installed(installed: Callable[[str], Environment], tmp_path: Path):
+    """Upserts among it: Spark must not ask for packages that the extra does not bring."""
+    page = [block for block in blocks(DOCS / "spark" / "index.md") if block.language == "python"]
+
+    printed = installed("lancespace[spark]").run("-c", "\n".join(block.code for block in page), cwd=tmp_path)
+
+    assert printed == "".join(block.output or "" for block in page)
+
+
 @pytest.mark.filterwarnings("ignore:lance is not fork-safe")  # What is forked becomes a shell at once.
 def test_the_tour_is_what_a_new_user_sees_and_what_is_recorded(installed: Callable[[str], Environment]):
     """`python -m tools.newcomer` does the same with pip, and says how long it takes."""

@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 
 from lancespace import connect
 from lancespace_spark import sql
-from lancespace_spark.catalyst import items
 from plugins.spark.tests.data import read
+from plugins.spark.tests.plans import shown
 from plugins.spark.tests.test_predicates import condition, rows
 from plugins.spark.tests.test_sql import scans
 
@@ -44,9 +44,7 @@ def ns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
 
 def is_pushed(frame: DataFrame) -> bool:
     """Whether Spark gets a row from each task, and not those of the table."""
-    leaves = items(frame._jdf.queryExecution().optimizedPlan().collectLeaves())
-    ours = [leaf for leaf in leaves if leaf.getClass().getSimpleName() == "DataSourceV2ScanRelation"]
-    return any(leaf.relation().options().containsKey("aggregates") for leaf in ours)
+    return any(one.aggregates for one in shown(frame))
 
 
 @pytest.fixture(scope="module")

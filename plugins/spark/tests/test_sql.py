@@ -12,6 +12,7 @@ from lance_namespace import InvalidInputError, TableNotFoundError
 
 from lancespace import connect
 from lancespace_spark import attach, sql
+from plugins.spark.tests.plans import shown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,15 +35,7 @@ def ns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
 
 def scans(frame: DataFrame) -> list[tuple[set[str], str | None]]:
     """The columns and the filter of each scan of a plan, in no order."""
-    from lancespace_spark.catalyst import items
-
-    plan = frame._jdf.queryExecution().optimizedPlan()
-    leaves = [leaf for root in (plan, *items(plan.subqueriesAll())) for leaf in items(root.collectLeaves())]
-    return [
-        ({str(one.name()) for one in items(leaf.output())}, leaf.relation().options().get("filter"))
-        for leaf in leaves
-        if leaf.getClass().getSimpleName() == "DataSourceV2ScanRelation"
-    ]
+    return [(one.columns, one.condition) for one in shown(frame)]
 
 
 def answer(frame: DataFrame) -> list[tuple[object, ...]]:

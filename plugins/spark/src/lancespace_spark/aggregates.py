@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -58,33 +57,23 @@ def _is_strict(frame: DataFrame) -> bool:
     return "try_sum(" not in plan and frame.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
 
 
-def written(aggregates: list[Aggregate]) -> str:
-    """As an option of the data source."""
-    return json.dumps([asdict(one) for one in aggregates])
-
-
-def read(text: str) -> list[Aggregate]:
-    """From an option of the data source."""
-    return [Aggregate(**one) for one in json.loads(text)]
-
-
-def columns_of(aggregates: list[Aggregate], stored: pa.Schema) -> pa.Schema:
+def columns_of(aggregates: Sequence[Aggregate], stored: pa.Schema) -> pa.Schema:
     """What a task reads: if no column is needed, then the numbers of the rows, which are in no file."""
     needed = {one.column for one in aggregates}
     return pa.schema([field for field in stored if field.name in needed] or [pa.field("_rowid", pa.uint64())])
 
 
-def are_rows(aggregates: list[Aggregate]) -> bool:
+def are_rows(aggregates: Sequence[Aggregate]) -> bool:
     """Whether they only count rows, whatever is in them."""
     return all(one.column is None for one in aggregates)
 
 
-def part_schema(aggregates: list[Aggregate], stored: pa.Schema) -> pa.Schema:
+def part_schema(aggregates: Sequence[Aggregate], stored: pa.Schema) -> pa.Schema:
     """The schema of the row that each task answers; its columns are numbered, since names may be there twice."""
     return pa.schema([pa.field(str(number), _type(one, stored)) for number, one in enumerate(aggregates)])
 
 
-def part(aggregates: list[Aggregate], batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+def part(aggregates: Sequence[Aggregate], batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     """The row of a task that reads these batches."""
     values: list[Any] = [0 if one.function == "count" else None for one in aggregates]
     for batch in batches:
@@ -97,7 +86,7 @@ def part(aggregates: list[Aggregate], batches: Iterable[pa.RecordBatch], schema:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def whole(parts: DataFrame, aggregates: list[Aggregate]) -> DataFrame:
+def whole(parts: DataFrame, aggregates: Sequence[Aggregate]) -> DataFrame:
     """The answer, from the rows of all tasks."""
     return parts.agg(*(_whole(str(number), one) for number, one in enumerate(aggregates)))
 

@@ -19,9 +19,10 @@ from lancespace.jobs.exact import commit_next
 from lancespace.jobs.stages import Stage
 from lancespace_spark import keys, marks
 from lancespace_spark.casting import cast_batch
-from lancespace_spark.predicates import quoted
+from lancespace_spark.mapping import map_batches
+from lancespace_spark.options import SourceOptions
 from lancespace_spark.rivals import Upserted
-from lancespace_spark.source import NAME
+from lancespace_spark.scans import scan
 from lancespace_spark.types import stored_schema
 
 if TYPE_CHECKING:
@@ -134,14 +135,13 @@ class _Merge:
         source = keys.cast(self._source, self._on, self._dataset.schema).toDF(*places.values())
         joined = source.join(self._stored(on), on, "left").select(*places.values(), ADDRESS)
         task = _write_task(self._stage, schema, names, self._on, self._kinds)
-        return joined.repartition(*on).mapInArrow(task, ANSWER).collect()
+        return map_batches(joined.repartition(*on), task, ANSWER).collect()
 
     def _stored(self, on: list[str]) -> DataFrame:
         """The keys of the table, and where their rows are."""
-        options = {"namespace": self._handle.backend, "table": self._handle.name, **self._handle.properties}
-        reader = self._spark.read.format(NAME).options(**options)
-        columns = ",".join([*map(quoted, self._on), ADDRESS])
-        return reader.option("version", str(self._dataset.version)).option("columns", columns).load().toDF(*on, ADDRESS)
+        fields = [*map(self._dataset.schema.field, self._on), pa.field(ADDRESS, pa.uint64())]
+        options = SourceOptions(self._handle, {"partitions": self._spark.sparkContext.defaultParallelism})
+        return scan(self._spark, self._dataset, options, pa.schema(fields)).toDF(*on, ADDRESS)
 
     def _commit(self, addresses: np.ndarray, fragments: list[FragmentMetadata]) -> int:
         """Mark the replaced rows, and commit; nobody sees the marks before that.

@@ -11,7 +11,6 @@ from lance_namespace import InvalidInputError
 
 from lancespace import identifiers
 from lancespace.handles import TableHandle
-from lancespace_spark import aggregates
 
 _NAME = re.compile(r"\s*`((?:[^`]|``)+)`\s*|([^,]+)")
 
@@ -60,7 +59,6 @@ OWN: dict[str, Callable[[str], Any]] = {
     "partition_rows": int,
     "partitions": int,
     "batch_size": int,
-    "aggregates": aggregates.read,  # Given by lancespace_spark.sql.
     "fragments": _numbers,  # Given by pipelines.
     # How to write.
     "max_rows_per_file": int,

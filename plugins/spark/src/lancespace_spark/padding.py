@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lancespace_spark.predicates import quoted
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
@@ -37,7 +39,7 @@ def padded(frame: DataFrame, schema: StructType) -> DataFrame:
     java: Any = spark._jvm  # noqa: SLF001 - such a column is made in Java only
     absent = StructType([field for field in schema.fields if field.name not in read])
     wide = frame._jdf.withColumn(_ABSENT, _opaque(java, spark._jsparkSession.parseDataType(absent.json())))  # noqa: SLF001 - the same
-    places = [_quoted(name) if name in read else f"`{_ABSENT}`.{_quoted(name)}" for name in schema.names]
+    places = [quoted(name) if name in read else f"`{_ABSENT}`.{quoted(name)}" for name in schema.names]
     return DataFrame(wide.select(places[0], java.PythonUtils.toSeq(places[1:])), spark)
 
 
@@ -60,7 +62,3 @@ def filled(rows: pa.Table, wire: pa.Schema) -> pa.Table:
         rows[field.name] if field.name in rows.column_names else pa.nulls(len(rows), field.type) for field in wire
     ]
     return pa.Table.from_arrays(columns, schema=wire)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -17,6 +17,7 @@ from lancespace.errors import translated
 from lancespace_spark import repeatable
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.failures import cause
+from lancespace_spark.mapping import map_batches
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -64,7 +65,7 @@ class Pieces:
     def _planned(self) -> RDD[Any]:
         """Planned once, for all partitions; if there is a shuffle, Spark does what comes before it now."""
         try:
-            return self._frame.mapInArrow(_task(self._stage, self._schema), _ANSWER).rdd
+            return map_batches(self._frame, _task(self._stage, self._schema), _ANSWER).rdd
         except Exception as error:
             raise cause(error) from error
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from lancespace_spark import aggregates, columns, lookups
+from lancespace_spark import columns, lookups
 from lancespace_spark.casting import cast_batch, is_blob
 from lancespace_spark.partitions import PARTITION_BYTES, RowsPartition, ScanPartition, Span, row_bytes, share_out
-from lancespace_spark.types import spark_schema, wire_schema
+from lancespace_spark.types import wire_schema
 
 if TYPE_CHECKING:
     import lance
@@ -45,11 +45,10 @@ class TableReader(DataSourceReader):
 
             found = list(increments(self._options, dataset, since, dataset.version, self._schema.names))
             return found or [ScanPartition((), dataset.version)]
-        if not self._options.get("aggregates"):
-            columns.check(self._schema.names, dataset, dataset)
-            few = self._looked_up(dataset)
-            if few is not None:
-                return [few]
+        columns.check(self._schema.names, dataset, dataset)
+        few = self._looked_up(dataset)
+        if few is not None:
+            return [few]
         chosen = self._options.get("fragments")
         fragments = dataset.get_fragments() if chosen is None else [dataset.get_fragment(number) for number in chosen]
         return partitions_of(dataset, fragments, self._options, self._schema.names)
@@ -68,12 +67,12 @@ class TableReader(DataSourceReader):
         """The rows of a partition, as Spark's JVM expects them."""
         if isinstance(partition, RowsPartition):
             return lookups.unpack(partition)
-        return read_spans(self._options, self._schema, partition)
+        return read_rows(self._options, wire_schema(self._schema), partition)
 
 
 def partitions_of(
     dataset: lance.LanceDataset, fragments: Sequence[Any], options: SourceOptions, names: Sequence[str]
-) -> list[InputPartition]:
+) -> list[ScanPartition]:
     """Share fragments out to tasks; without any, one task that reads nothing, as Spark wants at least one."""
     import pyarrow as pa
 
@@ -87,18 +86,11 @@ def partitions_of(
     return [ScanPartition(spans, dataset.version) for spans in shares] or [ScanPartition((), dataset.version)]
 
 
-def read_spans(options: SourceOptions, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition, or the one row that aggregates have for it."""
-    if not isinstance(partition, ScanPartition) or not partition.spans:
-        return
-    wire = wire_schema(schema)
-    dataset = options.handle.open(partition.version, options.get("branch"))
-    wanted = options.get("aggregates")
-    if wanted is None:
+def read_rows(options: SourceOptions, wire: pa.Schema, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition."""
+    if isinstance(partition, ScanPartition) and partition.spans:
+        dataset = options.handle.open(partition.version, options.get("branch"))
         yield from _batches(options, dataset, partition.spans, wire)
-        return
-    read = wire_schema(spark_schema(aggregates.columns_of(wanted, dataset.schema)))
-    yield aggregates.part(wanted, _batches(options, dataset, partition.spans, read), wire)
 
 
 def _batches(

@@ -15,8 +15,9 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from lancespace_spark import columns
-from lancespace_spark.reading import partitions_of, read_spans
+from lancespace_spark.reading import partitions_of, read_rows
 from lancespace_spark.transactions import operation_of
+from lancespace_spark.types import wire_schema
 
 if TYPE_CHECKING:
     import lance
@@ -76,7 +77,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, as Spark's JVM expects them."""
-        return read_spans(self._options, self._schema, partition)
+        return read_rows(self._options, wire_schema(self._schema), partition)
 
     def _dataset(self) -> lance.LanceDataset:
         return self._options.handle.open(branch=self._options.get("branch"))

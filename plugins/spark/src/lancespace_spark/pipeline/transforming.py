@@ -11,6 +11,7 @@ from lance_namespace import InternalError, InvalidInputError, TableNotFoundError
 from pyspark.errors import PySparkException
 
 from lancespace_spark.failures import cause
+from lancespace_spark.mapping import map_batches
 from lancespace_spark.merging import upsert
 from lancespace_spark.pipeline import functions
 from lancespace_spark.pipeline.context import Context, Done, Look
@@ -71,7 +72,7 @@ def _made(step: Step, source: DataFrame, context: Context) -> DataFrame:
             yield function(batch)
 
     try:
-        return source.mapInArrow(mapped, step.get("schema"))
+        return map_batches(source, mapped, step.get("schema"))
     except PySparkException as error:
         raise InvalidInputError(f"'schema' cannot be {step.get('schema')!r}: {cause(error)}") from error
 
