@@ -16,7 +16,7 @@ from lancespace.engines import JobState
 from lancespace.jobs import JobFailedError
 from lancespace.jobs.stages import FOLDER, Stage
 from lancespace_cli.main import main
-from lancespace_spark import import_table, pieces
+from lancespace_spark import import_table, importing, pieces
 from plugins.spark.tests.data import TABLE, files, ids, numbers, orders, used, versions
 from plugins.spark.tests.jobs import PATIENCE, ended, on_spark, succeeded
 
@@ -249,6 +249,21 @@ def test_an_import_that_cannot_go_on_leaves_no_rows_behind(ns: Namespace, monkey
     with pytest.raises(JobFailedError, match="died"):
         import_table(ns, TABLE, query=f"SELECT /*+ REPARTITION({FILES}) */ * FROM {OLD}").wait()
     assert files(ns) == used(ns)
+
+
+@pytest.mark.usefixtures("old", "spark")
+def test_rows_that_cannot_be_taken_away_are_told_of_and_the_import_ends_with_its_own_error(
+    ns: Namespace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("the disk is read-only")
+
+    ns.create_table(TABLE, orders(0, 10).drop(["v"]))
+    ran(monkeypatch, fail_at(FILES - 1))
+    monkeypatch.setattr(importing, "discard_all", refuse)
+    with pytest.raises(JobFailedError, match="died"):
+        import_table(ns, TABLE, query=f"SELECT /*+ REPARTITION({FILES}) */ * FROM {OLD}").wait()
+    assert f"What an import wrote to {TABLE} stays until clean-up" in caplog.text
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError, LanceNamespaceError
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from lancespace import Namespace
     from lancespace.engines import Work
     from lancespace.identifiers import Identifier
+
+_log = logging.getLogger(__name__)
 
 
 def import_table(
@@ -120,9 +122,15 @@ class _Import:
             in_rounds(f"table {self._handle.name!r}", work, lambda: self._attempt(work, next(rounds)))
         except BaseException:
             if self._plan is None:
-                with suppress(LanceNamespaceError, OSError):
-                    discard_all(self._handle, work.mark)
+                self._discard(work.mark)
             raise
+
+    def _discard(self, mark: str) -> None:
+        """Take away what tasks wrote, which no repeat would use; the error that ended the import is the one to tell."""
+        try:
+            discard_all(self._handle, mark)
+        except (LanceNamespaceError, OSError):
+            _log.warning("What an import wrote to %s stays until clean-up", self._handle.name, exc_info=True)
 
     def _attempt(self, work: Work, number: int) -> None:
         whole = [self._plan or work.mark]
