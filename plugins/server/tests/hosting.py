@@ -6,14 +6,15 @@ So a suite that wants a fresh catalog for every test starts one process.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
 import re
 import subprocess
 import sys
-import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ START_SECONDS = 180.0
 STOP_SECONDS = 60.0
 _ANNOUNCEMENT = re.compile(r"^lancespace_server: startup complete, serving .* on (https?://\S+)$", re.MULTILINE)
 _NUMBERS = itertools.count()
+KEPT = 16
+"""How many catalogs a host has open; a test that has more of them at a time opens some anew."""
 
 
 @dataclass
@@ -89,11 +92,14 @@ def catalog_url(server: Running, root: Path, **properties: str) -> str:
 
 
 class Host:
-    """The application of the host process: it opens a catalog when it is first asked for."""
+    """The application of the host process: it opens a catalog when it is first asked for.
+
+    The catalogs that were not asked for since many others were are ended: each has threads of its own.
+    """
 
     def __init__(self) -> None:
-        self._apps: dict[str, Any] = {}
-        self._lock = threading.Lock()
+        self._apps: OrderedDict[str, Any] = OrderedDict()
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -112,12 +118,30 @@ class Host:
         return answer
 
     def _app(self, name: str) -> Any:
-        with self._lock:
-            if name not in self._apps:
-                settings = ServerSettings(concurrency=8, access_log=False)
-                properties = json.loads(bytes.fromhex(name))
-                self._apps[name] = create_app(open_namespace("dir", properties, settings), settings)
-            return self._apps[name]
+        if name not in self._apps:
+            settings = ServerSettings(concurrency=8, access_log=False)
+            properties = json.loads(bytes.fromhex(name))
+            self._apps[name] = create_app(open_namespace("dir", properties, settings), settings)
+        self._apps.move_to_end(name)
+        while len(self._apps) > KEPT:
+            _, oldest = self._apps.popitem(last=False)
+            task = asyncio.get_running_loop().create_task(_end(oldest))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+        return self._apps[name]
+
+
+async def _end(app: Any) -> None:
+    """Have an application end as the server does when it stops."""
+    told = iter(["lifespan.startup", "lifespan.shutdown"])
+
+    async def receive() -> dict[str, str]:
+        return {"type": next(told)}
+
+    async def send(_: object) -> None:
+        pass
+
+    await app({"type": "lifespan"}, receive, send)
 
 
 @dataclass(frozen=True)
