@@ -69,6 +69,15 @@ def test_plans_name_the_table_and_the_filter_and_no_property(spark: SparkSession
     assert sorted(row["name"] for row in frame.collect()) == ["n0", "n2"]
 
 
+def test_plans_show_the_beginning_of_a_long_filter(spark: SparkSession, ns: Namespace) -> None:
+    fill(ns)
+    frame = sql(spark, ns, f"SELECT name FROM {TABLE} WHERE id IN ({', '.join(map(str, range(0, 9000, 3)))})")
+    (scan,) = shown(frame)
+    assert str(scan.condition).startswith("((`id` IN (0, 3, 6, ")
+    assert len(str(scan.condition)) < 1100
+    assert frame.count() == 14
+
+
 def test_a_frame_can_be_used_more_than_once(spark: SparkSession, ns: Namespace) -> None:
     fill(ns, fragments=3, each=5)
     frame = sql(spark, ns, f"SELECT id FROM {TABLE}")

@@ -20,7 +20,6 @@ from lancespace.jobs.stages import Stage
 from lancespace_spark import keys, marks
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.mapping import map_batches
-from lancespace_spark.options import SourceOptions
 from lancespace_spark.rivals import Upserted
 from lancespace_spark.scans import scan
 from lancespace_spark.types import stored_schema
@@ -140,8 +139,7 @@ class _Merge:
     def _stored(self, on: list[str]) -> DataFrame:
         """The keys of the table, and where their rows are."""
         fields = [*map(self._dataset.schema.field, self._on), pa.field(ADDRESS, pa.uint64())]
-        options = SourceOptions(self._handle, {"partitions": self._spark.sparkContext.defaultParallelism})
-        return scan(self._spark, self._dataset, options, pa.schema(fields)).toDF(*on, ADDRESS)
+        return scan(self._spark, self._handle, self._dataset, pa.schema(fields)).toDF(*on, ADDRESS)
 
     def _commit(self, addresses: np.ndarray, fragments: list[FragmentMetadata]) -> int:
         """Mark the replaced rows, and commit; nobody sees the marks before that.

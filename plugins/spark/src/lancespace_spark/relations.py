@@ -11,7 +11,6 @@ from lance_namespace import TableSchemaValidationError
 
 from lancespace_spark import aggregates, lookups, padding
 from lancespace_spark.needs import MARKER
-from lancespace_spark.options import SourceOptions
 from lancespace_spark.partitions import width
 from lancespace_spark.scans import scan
 from lancespace_spark.types import spark_schema, wire_schema
@@ -65,7 +64,8 @@ class Bound:
         if found is not None:
             return _local(spark, padding.filled(found, wire_schema(whole)), whole)
         read = self._needed(need) if padding.is_possible(whole) else self.schema
-        return padding.padded(self._scan(spark, read, need.filter if look_up else None), whole)
+        rows = scan(spark, self.handle, self.dataset, read, need.filter if look_up else None)
+        return padding.padded(rows, whole)
 
     def aggregated(self, spark: SparkSession, wanted: list[Aggregate], condition: str | None) -> DataFrame | None:
         """Aggregates of the rows for which a condition holds; None if an index finds those, so that they are few."""
@@ -79,7 +79,7 @@ class Bound:
             look_up = self._look_up(condition, schema)
             if look_up is None or look_up.rows() is not None:
                 return None
-        return aggregates.whole(self._scan(spark, schema, condition, wanted), wanted)
+        return aggregates.whole(scan(spark, self.handle, self.dataset, schema, condition, wanted), wanted)
 
     def looked_up(
         self, spark: SparkSession, condition: str, output: Sequence[Output], alias: str | None
@@ -114,12 +114,6 @@ class Bound:
     def _at_hand(self, need: Need) -> pa.Schema:
         """What is read of a few rows: Spark computes with them while it plans, so what is never null must be there."""
         return pa.schema([field for field in self.schema if field.name in need.columns or not field.nullable])
-
-    def _scan(
-        self, spark: SparkSession, read: pa.Schema, condition: str | None, wanted: Sequence[Aggregate] = ()
-    ) -> DataFrame:
-        given = {"partitions": spark.sparkContext.defaultParallelism, "filter": condition}
-        return scan(spark, self.dataset, SourceOptions(self.handle, given), read, wanted)
 
 
 def readable(stored: pa.Schema) -> pa.Schema:

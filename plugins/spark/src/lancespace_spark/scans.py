@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from lancespace_spark import aggregates
 from lancespace_spark.mapping import map_batches
+from lancespace_spark.options import SourceOptions
 from lancespace_spark.reading import partitions_of, read_rows
 from lancespace_spark.types import spark_schema, wire_schema
 
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from lancespace.handles import TableHandle
     from lancespace_spark.aggregates import Aggregate
-    from lancespace_spark.options import SourceOptions
     from lancespace_spark.partitions import ScanPartition
+
+_SHOWN = 1000
+"""How many characters of a filter plans show: one with a long list would fill them."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,10 @@ class TableScan:
     @property
     def __name__(self) -> str:
         """What Spark shows of it in plans; a filter is in them anyway, as Spark applies it again."""
-        condition = self.options.get("filter")
+        condition = self.options.get("filter") or ""
+        told = condition if len(condition) <= _SHOWN else f"{condition[:_SHOWN]}…"
         computed = [f"{one.function}({one.column or '*'})" for one in self.aggregates]
-        parts = [self.options.handle.name, *([f"where {condition}"] if condition else []), *computed]
+        parts = [self.options.handle.name, *([f"where {told}"] if told else []), *computed]
         return f"lancespace[{'; '.join(parts)}]"
 
     @property
@@ -66,12 +71,14 @@ class TableScan:
 
 def scan(
     spark: SparkSession,
+    handle: TableHandle,
     dataset: lance.LanceDataset,
-    options: SourceOptions,
     read: pa.Schema,
+    condition: str | None = None,
     wanted: Sequence[Aggregate] = (),
 ) -> DataFrame:
-    """Rows of a version of a table, or a row of aggregates for each task."""
+    """Rows of a version of a table for which a condition in Lance's SQL holds, or a row of aggregates for each task."""
+    options = SourceOptions(handle, {"filter": condition, "partitions": spark.sparkContext.defaultParallelism})
     partitions = partitions_of(dataset, dataset.get_fragments(), options, read.names)
     run = TableScan(options, read, partitions, wanted)
     return map_batches(_numbers(spark, len(partitions)), run, run.schema)
