@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from lance_namespace import InvalidInputError
+from pyspark.sql.datasource import DataSourceRegistration
 
 from lancespace import connect, jobs
 from lancespace.jobs import JobFailedError
-from lancespace_spark import session, sessions
+from lancespace_spark import register, session, sessions
+from lancespace_spark.source import LanceSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +25,20 @@ def test_another_master_than_the_running_one_is_refused(spark: SparkSession) -> 
     assert session({"spark.master": running}) is spark
     with pytest.raises(InvalidInputError, match=rf"runs Spark on {re.escape(running)} already, .* 'local\[1\]'"):
         session({"spark.master": "local[1]"})
+
+
+def test_a_session_is_told_of_the_data_source_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark warns of a source that replaces another of its name."""
+    told: list[object] = []
+    monkeypatch.setattr(DataSourceRegistration, "register", lambda _, source: told.append(source))
+    for _ in range(2):
+        session()
+        register(spark)
+    assert told == []
+    other = spark.newSession()
+    register(other)
+    register(other)
+    assert told == [LanceSource]
 
 
 def test_the_data_source_is_known_in_every_thread(spark: SparkSession, root: str) -> None:

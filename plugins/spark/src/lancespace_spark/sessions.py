@@ -96,6 +96,7 @@ def _running_or_new(settings: Mapping[str, str]) -> SparkSession:
         builder = builder.config(name, value)
     with warnings.catch_warnings(), running_on(java):
         warnings.filterwarnings("ignore", "lance is not fork-safe")  # The process that is forked becomes Java at once.
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # Nothing here asks it to.
         return builder.getOrCreate()
 
 

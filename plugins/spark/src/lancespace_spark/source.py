@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from lance_namespace import TableColumnNotFoundError
 from pyspark.sql.datasource import DataSource
@@ -82,9 +83,14 @@ class LanceSource(DataSource):
         return replace(options, handle=options.handle.settled())
 
 
+_knowing: WeakSet[SparkSession] = WeakSet()
+
+
 def register(spark: SparkSession) -> None:
-    """Make ``format("lancespace")`` known to a session."""
-    spark.dataSource.register(LanceSource)
+    """Make ``format("lancespace")`` known to a session; once, as Spark warns of a second time."""
+    if spark not in _knowing:
+        spark.dataSource.register(LanceSource)
+        _knowing.add(spark)
 
 
 def _check_known(wanted: list[str], known: list[str], options: SourceOptions) -> None:
