@@ -43,7 +43,7 @@ class TableScan:
 
     @property
     def __name__(self) -> str:
-        """What Spark shows of it in plans; a filter is in them anyway, as Spark applies it again."""
+        """What Spark shows of it in plans; it shows the values of conditions of its own there, too."""
         condition = self.options.get("filter") or ""
         told = condition if len(condition) <= _SHOWN else f"{condition[:_SHOWN]}…"
         computed = [f"{one.function}({one.column or '*'})" for one in self.aggregates]
