@@ -17,19 +17,24 @@ TYPED := $(dir $(wildcard core/src/*/__init__.py plugins/*/src/*/__init__.py plu
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart test lint bench docs wheels lock clean
+.PHONY: help setup quickstart test test-slow lint bench docs wheels lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: $(INSTALLED) ## create .venv and install the workspace in it, pinned by constraints.txt
 
 quickstart: $(INSTALLED) ## a short tour: connect, create, list, read
 	$(BIN)/python examples/quickstart.py
 
-# On two cores, too: half of the time a process that runs tests waits, for a server, for Spark or for a clock.
-test: $(INSTALLED) ## run every test, in parallel
-	$(BIN)/python -m pytest -n 4 --dist loadfile
+# Four processes on two cores, too: half of the time a test waits for a server, for Spark or for a clock.
+PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile
+
+test: $(INSTALLED) ## run the tests, in parallel, without the exhaustive sweeps
+	$(PYTEST) -m "not slow"
+
+test-slow: $(INSTALLED) ## run the exhaustive sweeps that `make test` leaves out
+	$(PYTEST) -m slow
 
 lint: $(INSTALLED) ## ruff (rules and format) and mypy --strict
 	$(BIN)/ruff check .

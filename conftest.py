@@ -5,15 +5,30 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
 from xdist.scheduler import LoadFileScheduling
 
+from tests.emulators import guard
+
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
+
+guard.install()
 
 pytest_plugins = ["tests.emulators.fixtures"]
 
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 """What Spark does in a test is done too seldom to be worth Java's second compiler: tests take longer with it."""
+
+
+@pytest.fixture(autouse=True)
+def _stays_here() -> Iterator[None]:
+    """A test that reaches for the network fails, also if the program under test takes that as any other failure."""
+    guard.reached.clear()
+    yield
+    if guard.reached:
+        pytest.fail(f"the test tried to connect to {guard.reached}")
+
 
 TOGETHER = ("plugins/spark/",)
 """Folders whose tests share something slow to start: all of them run in one process."""

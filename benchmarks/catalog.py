@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from lance.namespace import DirectoryNamespace
 from lance_namespace import (
     CreateNamespaceRequest,
     DescribeTableRequest,
+    DropNamespaceRequest,
     LanceNamespace,
     ListTablesRequest,
     TableExistsRequest,
@@ -36,6 +37,8 @@ THREADS = 32
 PROCESSES = 8
 SECONDS = 4.0
 """How long each throughput case runs."""
+CASCADE = 20_000
+"""So many objects are dropped at once, from catalogs with at least five times as many."""
 
 OPEN: dict[str, Callable[[str], LanceNamespace]] = {
     "ours": lambda root: connect("dir", {"root": root}),
@@ -76,13 +79,39 @@ def _at_size(size: int) -> Iterator[Result]:
         for name, (call, goal) in calls.items():
             yield _latency(f"{name}, {size}", {who: _median(ns, call) for who, ns in opened.items()}, goal)
         yield _memory(size, roots)
+        if size >= 5 * CASCADE:
+            yield _cascade(size, f"{folder}/cascade")
 
 
-def _catalog(root: str, size: int) -> str:
-    """A catalog with a namespace of so many tables."""
+def _cascade(size: int, root: str) -> Result:
+    """A drop of many namespaces in one, of a client that has listed it; beside it, another thread reads."""
+    inside = (Entry(f"archive$n{number:08d}", NAMESPACE) for number in range(CASCADE))
+    namespace = OPEN["ours"](_catalog(root, size - CASCADE, [Entry("archive", NAMESPACE), *inside]))
+    namespace.list_tables(ListTablesRequest(id=["ns"], limit=100))
+    waits, ended = [0.0], threading.Event()
+
+    def read() -> None:
+        while not ended.wait(0.001):
+            started = time.perf_counter()
+            namespace.table_exists(TableExistsRequest(id=["ns", "t00000007"]))
+            waits.append(time.perf_counter() - started)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    started = time.perf_counter()
+    namespace.drop_namespace(DropNamespaceRequest(id=["archive"], behavior="Cascade"))
+    taken = time.perf_counter() - started
+    ended.set()
+    reader.join()
+    numbers = {"ours_ms": taken * 1e3, "longest_read_ms": max(waits) * 1e3}
+    return Result(f"drop_namespace with Cascade, {CASCADE} of {size}", numbers, "grows with what is dropped")
+
+
+def _catalog(root: str, size: int, beside: Sequence[Entry] = ()) -> str:
+    """A catalog with a namespace of so many tables, and with other objects beside it."""
     Path(root).mkdir()
     tables = (Entry(f"ns$t{number:08d}", TABLE, f"{number:08x}_ns$t{number:08d}") for number in range(size))
-    rows = to_table([Entry("ns", NAMESPACE), *tables], SCHEMA)
+    rows = to_table([*beside, Entry("ns", NAMESPACE), *tables], SCHEMA)
     lance.write_dataset(rows, f"{root}/{DIRECTORY}", data_storage_version=STORAGE_VERSION, max_rows_per_file=1 << 30)
     return root
 

@@ -46,8 +46,13 @@ def _insert(who: str, form: str, root: str, path: str) -> None:
 
 def most_megabytes(process: int | str = "self") -> float:
     """The kernel's high-water mark; ``ru_maxrss`` would count what the parent had before this program was loaded."""
+    return megabytes("VmHWM", process)
+
+
+def megabytes(field: str, process: int | str = "self") -> float:
+    """What the kernel says about the memory of a process: a field of ``/proc/*/status``."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
-    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1e3
+    return int(re.findall(rf"{field}:\s+(\d+) kB", status)[0]) / 1e3
 
 
 if __name__ == "__main__":

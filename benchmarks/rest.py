@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from benchmarks import servers, streams
 from benchmarks.catalog import _catalog
-from benchmarks.load import CONNECTIONS, per_second
+from benchmarks.rates import CONNECTIONS, per_second
 from benchmarks.report import Result
 from benchmarks.rows import rows, to_ipc
 

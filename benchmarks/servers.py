@@ -37,7 +37,12 @@ class Server:
 
     def peak_megabytes(self) -> float:
         """The most memory that it has had."""
-        return most_megabytes(self._process.pid)
+        return most_megabytes(self.process_id)
+
+    @property
+    def process_id(self) -> int:
+        """The process that serves, if it is one worker; otherwise the one that watches over the workers."""
+        return self._process.pid
 
     def stop(self) -> None:
         """Stop it, and wait until it is gone."""
@@ -56,9 +61,9 @@ def _running(*command: str) -> Iterator[Server]:
         server.stop()
 
 
-def ours(root: str, workers: int) -> AbstractContextManager[Server]:
+def ours(root: str, workers: int, *options: str) -> AbstractContextManager[Server]:
     """The server that this project is about."""
-    return _running("lancespace_server", "dir", f"root={root}", "--workers", str(workers), "--port")
+    return _running("lancespace_server", "dir", f"root={root}", "--workers", str(workers), *options, "--port")
 
 
 def rust(root: str) -> AbstractContextManager[Server]:

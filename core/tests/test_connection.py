@@ -309,3 +309,20 @@ def test_engine_that_is_not_there(install: Installer, monkeypatch: pytest.Monkey
 
     with pytest.raises(UnsupportedOperationError, match=r"'spark' needs the spark engine: pip install"):
         connection.use_engine()
+
+
+@pytest.mark.parametrize(
+    ("backend", "properties", "message"),
+    [
+        ("memory", "pl", "Properties must be a dictionary, .* not str"),
+        ("memory", [("root", "/data")], "Properties must be a dictionary, .* not list"),
+        ("memory", {1: "x"}, "Names of properties must be strings, not int"),
+        ("memory", 0, "Properties must be a dictionary, .* not int"),
+        (None, None, "The name of a backend must be a string, not NoneType"),
+        ([], {}, "The name of a backend must be a string, not list"),
+        ("", {}, "There is no backend ''"),
+    ],
+)
+def test_what_is_no_connection_is_an_invalid_input(backend: Any, properties: Any, message: str):
+    with pytest.raises(InvalidInputError, match=message):
+        connect(backend, properties)

@@ -297,11 +297,11 @@ def test_an_error_of_the_spec_passes_unchanged():
     assert caught.value.__cause__ is None
 
 
-def test_a_full_disk_comes_with_a_hint():
+def test_a_full_disk_comes_with_what_to_do():
     error = translate(OSError(errno.ENOSPC, "No space left on device"), about="insert into table 'a.b'")
     assert str(error) == (
-        "insert into table 'a.b': [Errno 28] No space left on device "
-        "(free some space where the tables are stored, then retry)"
+        "insert into table 'a.b': the storage is full: [Errno 28] No space left on device "
+        "(free some space where the tables are stored, or raise the quota)"
     )
 
 
@@ -314,13 +314,12 @@ def test_a_long_message_is_cut():
     assert len(str(translate(ValueError("x" * 10_000)))) < 500
 
 
-def test_each_field_that_a_model_refuses_has_its_line():
+def test_each_field_that_a_model_refuses_is_named():
     with pytest.raises(InvalidInputError) as caught, translated("list_tables"):
         ListTablesRequest.model_validate({"limit": "many", "id": [1]})
     assert str(caught.value) == (
-        "list_tables: the request is not valid:\n"
-        "  id.0: Input should be a valid string\n"
-        "  limit: Input should be a valid integer"
+        "list_tables: the request is not valid: id.0: Input should be a valid string; "
+        "limit: Input should be a valid integer"
     )
 
 
@@ -331,8 +330,18 @@ def test_an_interrupt_is_not_an_error():
 
 def test_a_panic_of_the_rust_side_is_an_error():
     panic = type("PanicException", (BaseException,), {})
-    with pytest.raises(InternalError, match="read: PanicException: index out of bounds"), translated("read"):
+    with (
+        pytest.raises(InternalError, match="read: a bug in Lance stopped the operation") as caught,
+        translated("read"),
+    ):
         raise panic("index out of bounds")
+    assert "index" not in str(caught.value)
+
+
+def test_a_panic_of_another_thread_is_told_as_one():
+    told = "LanceError(IO): called `Result::unwrap()` on an `Err` value: JoinError::Panic(Id(7), ...)"
+    assert "a bug in Lance" in str(translate(OSError(told)))
+    assert "a bug in Lance" not in str(translate(OSError("No field named 'task 1 panicked'")))
 
 
 @pytest.mark.parametrize("predicate", ["a = ?", "a = $1", ":name"])

@@ -221,3 +221,42 @@ class TestRecords:
         kept.prune(1000)
 
         assert files.names("checkpoints") == ["claimed", beside]
+
+    def test_two_that_follow_a_job_that_succeeded_never_share_its_place(
+        self, kept: JobRecords, monkeypatch: pytest.MonkeyPatch
+    ):
+        """One is paused when it has seen that the job succeeded; meanwhile the other begins, and keeps a result."""
+        done, other, paused = status(state=JobState.SUCCEEDED), status(), status()
+        for one in (done, other, paused):
+            kept.save(one, "f")
+        kept.claim("f", done.job_id)
+        real = JobRecords._has_succeeded
+
+        def late(self: JobRecords, job_id: str) -> bool:
+            monkeypatch.setattr(JobRecords, "_has_succeeded", real)
+            found = real(self, job_id)
+            claimed.append(kept.claim("f", other.job_id))
+            kept.keep("f", "key", 1)
+            return found
+
+        claimed: list[str | None] = []
+        monkeypatch.setattr(JobRecords, "_has_succeeded", late)
+        claimed.append(kept.claim("f", paused.job_id))
+        assert len([job_id for job_id in claimed if job_id is not None]) == 1
+
+    def test_a_claim_that_was_paused_takes_nothing_from_a_later_job(self, kept: JobRecords, files: JobFiles):
+        """Meanwhile the claims were dropped and begun anew, so the next number is free although a job runs."""
+        other = new_job_id()
+        create = files.create
+        kept.claim("f", new_job_id())
+
+        def create_late(path: str, data: bytes) -> bool:
+            files.create = create  # type: ignore[method-assign] # once
+            kept.forget("f")
+            assert kept.claim("f", other) == other
+            return create(path, data)
+
+        files.create = create_late  # type: ignore[method-assign] # for the next claim
+        assert kept.claim("f", new_job_id()) is None
+        assert files.names("checkpoints/f") == ["claim.1"]
+        assert files.read("checkpoints/f/claim.1") == other.encode()

@@ -62,8 +62,8 @@ def test_numbers_of_python_are_taken_where_a_number_is_meant():
         ({"limit": "1.5"}, "dir: the property 'limit' must be a whole number, not '1.5'"),
         ({"timeout": "soon"}, "dir: the property 'timeout' must be a number, not 'soon'"),
         ({"mode": "wild"}, "dir: the property 'mode' must be one of fast, safe, not 'wild'"),
-        ({"root": 5}, "dir: the property 'root' must be a string, not int: put it in quotes"),
-        ({"storage.retries": 5}, "dir: the property 'storage.retries' must be a string, not int: put it in quotes"),
+        ({"root": None}, "dir: the property 'root' must be a string, not NoneType: put it in quotes"),
+        ({"storage.retries": []}, "dir: the property 'storage.retries' must be a string, not list: put it in quotes"),
     ],
 )
 def test_ill_typed_values_are_refused(given: dict[str, Any], message: str):
@@ -127,3 +127,18 @@ def test_a_refused_secret_is_not_in_the_message():
 )
 def test_redact_url(text: str, shown: str):
     assert redact_url(text) == shown
+
+
+def test_paths_and_numbers_are_taken_as_their_text(tmp_path):
+    given: dict[str, Any] = {"root": tmp_path, "storage.n": 5}
+    settings = Settings([Property("root", ""), Property("storage.", "")], given, owner="x")
+    assert settings["root"] == str(tmp_path)
+    assert settings.family("storage.") == {"n": "5"}
+
+
+def test_a_property_without_effect_is_accepted_with_a_warning():
+    declared = [Property("old", "", ignored="use new"), Property("old.", "", ignored="there is none")]
+    with pytest.warns(UserWarning, match="x ignores the property 'old': use new"):
+        Settings(declared, {"old": "1"}, owner="x")
+    with pytest.warns(UserWarning, match="x ignores the property 'old.a': there is none"):
+        Settings(declared, {"old.a": "1"}, owner="x")

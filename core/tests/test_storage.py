@@ -151,9 +151,9 @@ def test_local_storage_writes_nothing_by_being_made(tmp_path: Path):
 
 
 def test_local_storage_has_no_options(tmp_path: Path):
-    storage = Connection("memory", {}).storage(str(tmp_path), {"region": "eu"})
+    storage = Connection("memory", {}).storage(str(tmp_path), {"made_up": "eu"})
 
-    with pytest.raises(InvalidInputError, match=r"^file storage has no option 'region'\. Known: none\.$"):
+    with pytest.raises(InvalidInputError, match=r"^file storage has no option 'made_up'\. Known: none\.$"):
         _ = storage.options
 
 

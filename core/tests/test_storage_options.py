@@ -249,3 +249,19 @@ def test_what_is_no_duration(text: str):
 def test_values_for_pylance(value: Any, text: str):
     assert for_lance(value) == text
     assert for_fsspec(value) is value
+
+
+def test_an_option_of_another_store_is_a_warning():
+    with pytest.warns(UserWarning, match="toy storage ignores the option 'AWS_Region', which is one of another store"):
+        assert TABLE.for_lance({"AWS_Region": "x", "region": "y"}) == {"toy_region": "y"}
+
+
+def test_a_name_with_the_prefix_of_this_store_is_a_typing_error():
+    table = OptionTable("S3", (Option("region", lance="aws_region", fsspec="region"),))
+    assert refusal({"aws_regoin": "x"}, table).startswith("S3 storage has no option 'aws_regoin'. Did you mean")
+
+
+def test_a_harmless_option_that_is_not_taken_is_a_warning():
+    table = OptionTable("S3", (Option("bucket", refused="is not taken: the location names it", harmless=True),))
+    with pytest.warns(UserWarning, match="S3 storage: option 'bucket' is not taken: the location names it"):
+        assert table.for_lance({"bucket": "x"}) == {}

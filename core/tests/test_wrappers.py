@@ -13,6 +13,7 @@ from lancespace import connect, hookimpl, registry
 from lancespace.backends import Backend
 from lancespace.connection import Connection
 from lancespace.operations import OPERATIONS, Operation
+from lancespace.testing.waiting import until
 from lancespace.wrappers import Around, OperationWrapper
 from lancespace.wrappers.metrics import BUCKETS, METRICS, MetricsRegistry
 
@@ -63,6 +64,32 @@ def test_readonly_leaves_the_catalog_as_it_is():
             namespace.create_table("t", [{"a": 1}])
 
         assert list(namespace.tables()) == []
+
+
+# --- check_access ----------------------------------------------------------------------------------------------------
+
+
+class NoBackfills(OperationWrapper):
+    def around(self, operation: Operation, request: Any) -> Around:  # noqa: ARG002 - for overriding
+        return (yield)
+
+    @hookimpl
+    def check_access(self, operation: Operation) -> None:
+        if operation.name == "alter_table_backfill_columns":
+            raise PermissionDeniedError("nobody may fill columns")
+
+
+def test_a_job_that_check_access_refuses_fails_and_changes_nothing(install: Installer):
+    install(registry.WRAPPERS, "nobackfills", NoBackfills)
+    with connect("memory", {"wrappers": "nobackfills"}) as namespace:
+        namespace.create_table("t", [{"id": 1}])
+        namespace.alter_table_add_columns("t", new_columns=[{"name": "twice", "computed": "id * 2"}])
+
+        job = namespace.alter_table_backfill_columns("t", column="twice").job_id
+        ended = until(lambda: namespace.describe_transaction(job), lambda found: found.status == "FAILED")
+
+        assert "nobody may fill columns" in (ended.properties or {})["message"]
+        assert namespace.table("t").to_arrow(columns=["twice"]).to_pylist() == [{"twice": None}]
 
 
 # --- audit -----------------------------------------------------------------------------------------------------------

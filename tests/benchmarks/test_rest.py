@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import load, rest, servers, streams
+from benchmarks import rates, rest, servers, streams
 
 pytestmark = pytest.mark.slow
 
@@ -45,6 +45,6 @@ def test_load_is_made_without_wrk_too(monkeypatch: pytest.MonkeyPatch, tmp_path_
     root = str(tmp_path_factory.mktemp("catalog"))
 
     with servers.ours(root, 1) as server:
-        assert load.per_second(server.port, "GET", ["/v1/table"], "", 0.5) > 0
+        assert rates.per_second(server.port, "GET", ["/v1/table"], "", 0.5) > 0
         with pytest.raises(RuntimeError, match="404"):
-            load.per_second(server.port, "GET", ["/v1/nothing"], "", 0.5)
+            rates.per_second(server.port, "GET", ["/v1/nothing"], "", 0.5)

@@ -12,6 +12,7 @@ from lance.dataset import Transaction
 from lance.fragment import write_fragments
 from lance_namespace import ConcurrentModificationError, LanceNamespaceError
 
+from core.tests.jobs.pausing import Meanwhile, commit, sweep, tag_commit_and_clean_up
 from lancespace import Namespace
 from lancespace.handles import TableHandle
 from lancespace.jobs.exact import commit_next
@@ -88,3 +89,14 @@ def is_committed(namespace: Namespace) -> bool | None:
     except LanceNamespaceError:
         return None
     return True
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("clean_environment")
+@pytest.mark.parametrize("meanwhile", [commit, tag_commit_and_clean_up])
+def test_a_commit_that_is_paused_anywhere_says_the_truth(
+    s3_cloud: Cloud, meanwhile: Meanwhile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = sweep(monkeypatch, lambda: s3_cloud.connect(s3_cloud.new_root()), meanwhile)
+    assert said.count("version 2") > 2
+    assert "InternalError" not in said or meanwhile is not commit

@@ -62,3 +62,39 @@ def test_pages_name_no_path_of_a_machine(page: Path):
 @pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.svg")), ids=name)
 def test_pictures_load_nothing_from_other_sites(picture: Path):
     assert not re.search(r"""(?:url\(|href=|src=|@import )\s*["']?https?:""", picture.read_text())
+
+
+_NAMED_TEST = re.compile(r"`((?:[\w.-]+/)+test_\w+\.py)::(?:\w+::)?(test_\w+)`")
+
+
+def test_named_tests_exist():
+    named = [(name(page), *found) for page in PAGES for found in _NAMED_TEST.findall(page.read_text())]
+
+    missing = [
+        where
+        for where in named
+        if not re.search(rf"^ *(?:async )?def {where[2]}\(", (ROOT / where[1]).read_text(), re.MULTILINE)
+    ]
+
+    assert named
+    assert not missing
+
+
+def test_every_threat_names_its_test():
+    table = (
+        (DOCS / "server" / "security.md").read_text().partition("| Threat | Answer | Test |")[2].partition("\n\n")[0]
+    )
+    rows = table.strip().splitlines()[1:]
+
+    assert rows
+    assert not [row for row in rows if not _NAMED_TEST.search(row)]
+
+
+def test_everything_that_deletes_names_its_test():
+    page = (DOCS / "explanation" / "deletion.md").read_text()
+    rows = [
+        line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| ---", "| What del"))
+    ]
+
+    assert len(rows) > 30
+    assert not [row for row in rows if not _NAMED_TEST.search(row)]

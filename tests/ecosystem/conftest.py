@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lancespace import Namespace, connect
+from plugins.server.tests.hosting import Running, hosted
 
 ORDERS = pa.table(
     {
@@ -31,3 +32,10 @@ def namespace(request: pytest.FixtureRequest, root: str) -> Iterator[Namespace]:
         connected.create_namespace("sales")
         connected.create_table("sales.orders", ORDERS)
         yield connected
+
+
+@pytest.fixture(scope="session")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server of catalogs."""
+    with hosted(tmp_path_factory.mktemp("host")) as server:
+        yield server

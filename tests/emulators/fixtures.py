@@ -11,6 +11,7 @@ import pytest
 from tests.emulators.azurite import azurite_server
 from tests.emulators.clouds import Cloud
 from tests.emulators.gcs.server import GcsServer, gcs_server
+from tests.emulators.guard import NO_METADATA
 from tests.emulators.oss.server import OssServer, oss_server
 from tests.emulators.oss.signature import AccessKey
 from tests.emulators.s3 import REGION, s3_server
@@ -26,11 +27,12 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the credentials, settings and proxies of whoever runs it, and none asks AWS's instance for some."""
     for variable in os.environ:
         name = variable.upper()
+        if name in NO_METADATA:
+            continue
         if name.startswith(_VENDORS) or name in _UNMARKED or name.endswith("_PROXY"):
             monkeypatch.delenv(variable)
     # pylance reads all certificates of the machine for each of its clients, and none speaks TLS here.
     monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
 

@@ -28,7 +28,8 @@ def metadata_server(token: str) -> Iterator[dict[str, str]]:
 
     with serving(answer) as endpoint:
         host = endpoint.removeprefix("http://")
-        yield {"GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}
+        found = dict.fromkeys(("GCE_METADATA_HOST", "GCE_METADATA_IP", "GCE_METADATA_ROOT"), host)
+        yield {**found, "NO_GCE_CHECK": "false"}
 
 
 def _page(path: str, token: str) -> str | None:

@@ -1,9 +1,10 @@
-"""`docs/reference/errors.md`: the spec's error codes."""
+"""`docs/reference/errors.md`: the spec's error codes, and why storage fails."""
 
 from __future__ import annotations
 
 from lance_namespace import ErrorCode
 
+from lancespace.causes import table
 from lancespace.models import error_class
 from lancespace.operations import COMMON_ERRORS, OPERATIONS
 from tools.generators import markdown
@@ -16,7 +17,13 @@ Only the error classes of `lance_namespace` leave lancespace. All are `LanceName
 another library failed, the error is raised from that: what pylance, the operating system, fsspec or a cloud SDK said is
 in `error.__cause__`. `lancespace.errors` is the one place that maps those.
 
-{table}
+{errors}
+
+## When storage fails
+
+If the cause of a failure is known, the message begins with it and ends with what to do, whatever the store.
+
+{causes}
 """
 
 EVERY = "every operation"
@@ -28,7 +35,17 @@ def render() -> str:
         (str(error.value), code(error.name), code(error_class(error.name).__name__), _raised_by(error))
         for error in ErrorCode
     ]
-    return markdown.page(INTRODUCTION.format(table=markdown.table(("Code", "Name", "Class", "Raised by"), rows)))
+    return markdown.page(
+        INTRODUCTION.format(
+            errors=markdown.table(("Code", "Name", "Class", "Raised by"), rows),
+            causes=markdown.table(("Cause", "Class", "What to do"), _causes()),
+        )
+    )
+
+
+def _causes() -> list[tuple[str, str, str]]:
+    found = [value for value in vars(table).values() if isinstance(value, table.Cause)]
+    return [(cause.what, code(cause.kind.__name__), cause.remedy) for cause in found]
 
 
 def _raised_by(error: ErrorCode) -> str:

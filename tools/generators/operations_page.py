@@ -31,7 +31,7 @@ BASICS = """
 ## The basic eight
 
 A backend on `TableBackend` implements these and gets the others: {basics}.
-[Writing a backend](../guide/writing-a-backend.md) shows how.
+`rename_table` asks for a ninth method, `replace_entry`. [Writing a backend](../guide/writing-a-backend.md) shows how.
 """
 
 DEPRECATED = """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Union
 
@@ -32,17 +33,22 @@ class ArrowData:
         self._source = source
 
     def reader(self) -> pa.RecordBatchReader:
-        """The data as a record batch reader.
+        """The data as a record batch reader, with buffers that Lance takes: see :mod:`lancespace.alignment`.
 
         Raises:
             InvalidInputError: If the source is not Arrow data.
         """
         import pyarrow as pa
 
-        try:
+        from lancespace.alignment import aligned
+
+        reader = self._reader()
+        batches = _whole(reader) if self.ipc_length is not None else reader
+        return pa.RecordBatchReader.from_batches(reader.schema, aligned(batches))
+
+    def _reader(self) -> pa.RecordBatchReader:
+        with _refused():
             return _to_reader(self._source)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
-            raise InvalidInputError(f"The data is not a valid Arrow IPC stream or table: {error}") from error
 
     @property
     def is_replayable(self) -> bool:
@@ -62,7 +68,7 @@ class ArrowData:
         if isinstance(self._source, (bytes, bytearray, memoryview)):
             yield from sliced(memoryview(self._source).cast("B"))
         else:
-            yield from _encode(self.reader(), compression)
+            yield from _encode(self._reader(), compression)
 
 
 class StreamedAnswer(ABC):
@@ -96,6 +102,22 @@ def from_ipc_file(data: bytes) -> pa.RecordBatchReader:
     file = pa.ipc.open_file(pa.BufferReader(data))
     batches = (file.get_batch(number) for number in range(file.num_record_batches))
     return pa.RecordBatchReader.from_batches(file.schema, batches)
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+        raise InvalidInputError(f"The data is not a valid Arrow IPC stream or table: {error}") from error
+
+
+def _whole(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches of bytes that were sent, which may break off."""
+    with _refused():
+        yield from reader
 
 
 def _is_replayable(source: ArrowLike) -> bool:

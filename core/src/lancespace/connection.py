@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from lancespace.properties import Property, Settings, redact_url
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lancespace.expressions.limits import Limits
     from lancespace.storage import Storage
 
 WRAPPERS_PROPERTY = Property("wrappers", "Wrapper plugins around every operation, comma separated, outermost first")
@@ -42,6 +44,8 @@ COMMON_PROPERTIES = (
     COUNTS_PROPERTY,
 )
 """What every backend takes beside its own."""
+_CONTEXT = "dynamic_context_provider."
+"""The properties of a backend that sends context to a server."""
 
 
 class Connection:
@@ -50,18 +54,24 @@ class Connection:
     Plugins get the connection when they are built, and nothing of theirs runs before all are registered.
     """
 
-    def __init__(self, backend_name: str, properties: Mapping[str, str]) -> None:
+    def __init__(self, backend_name: str, properties: Mapping[str, str], context_provider: object = None) -> None:
         self._loading = threading.Lock()
         self._is_closed = False
         self._wrappers: dict[str, object] = {}
         self._storages: dict[str, pluggy.PluginManager] = {}
         self._manager = new_manager(*HOOK_GROUPS)
+        self.limits: Limits | None = None
+        """What expressions may cost, where they come from callers of a server."""
         backend_class = registry.find(registry.BACKENDS, backend_name).load()
         wrapper_classes = _wrapper_classes(backend_name, properties)
         declared = [*COMMON_PROPERTIES, *backend_class.properties, *_engine_properties(properties)]
         for name, wrapper_class in wrapper_classes.items():
             declared += [replace(prop, name=f"{name}.{prop.name}") for prop in wrapper_class.properties]
         self.settings = Settings(declared, properties, owner=backend_name)
+        self.context_provider = context_provider
+        """An object with pylance's interface for context providers, for backends that send context to a server."""
+        if context_provider is not None and not any(p.name == _CONTEXT and not p.ignored for p in declared):
+            warnings.warn(f"{backend_name} ignores the context_provider: it has no server", UserWarning, stacklevel=2)
         with translated(f"connect to {backend_name!r}"):
             self.backend = backend_class(self)
             self._wrappers = {name: wrapper_class(self) for name, wrapper_class in reversed(wrapper_classes.items())}

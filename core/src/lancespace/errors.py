@@ -36,6 +36,9 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
+from lancespace import causes
+from lancespace.registry import missing_package
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -87,15 +90,17 @@ _MESSAGES: Rows = (
     (r"Type conflicts between", TableSchemaValidationError),
     (r"^LanceError\(Schema\)|^Failed to convert schema", TableSchemaValidationError),
     (r"^Invalid user input|^Invalid argument error|Cast error|Divide by zero|[Oo]verflow happened", InvalidInputError),
+    (r"Error applying filter expression to batch|Regular expression did not compile|ompiledTooBig", InvalidInputError),
+    # What functions of DataFusion and kernels of Arrow say of values that they cannot take.
+    (
+        r"^(?:(?:LanceError\(\w+\)|Arrow error|Query Execution error): )*(?:Execution|Parser|Compute|Json) error: ",
+        InvalidInputError,
+    ),
+    # What DataFusion says of types that do not go together in an expression.
+    (r"Error during planning|in BETWEEN expression|type_coercion|caused by a bug in DataFusion", InvalidInputError),
     (r"does not match index column size|^Metric .* not supported|num_bits .* not supported", InvalidInputError),
     (r"can't set tokenizer|GeoArrow|WKT error|\bmust (be|have)\b", InvalidInputError),
     (r"^Not supported|^not (yet )?implemented$", UnsupportedOperationError),
-    # Codes of services that say more than the HTTP status they travel with: SlowDown is a 503, ExpiredToken a 403.
-    (r"Slow ?Down|Throttl|TooManyRequests|RequestLimitExceeded|ServerBusy", ThrottlingError),
-    (r"[Rr]ateLimitExceeded|QpsLimitExceeded", ThrottlingError),
-    (r"ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|AuthenticationFailed", UnauthenticatedError),
-    (r"lacked valid authentication credentials|not authenticated", UnauthenticatedError),
-    (r"Access ?Denied|lacked the necessary privileges", PermissionDeniedError),
     (r"error sending request|request or response body error|[Tt]imed out|dns error", ServiceUnavailableError),
     (r"error decoding response body", ServiceUnavailableError),  # An answer of OSS that broke off.
 )
@@ -114,9 +119,7 @@ _STATUSES: Mapping[int, ErrorClass] = {
 
 _ERRNOS: Mapping[int, ErrorClass] = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), _Missing),
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), PermissionDeniedError),
     **dict.fromkeys((errno.ENAMETOOLONG, errno.EISDIR), InvalidInputError),
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE), ServiceUnavailableError),
     **dict.fromkeys((errno.EIO, errno.EBUSY, errno.EAGAIN, errno.ESTALE), ServiceUnavailableError),
     **dict.fromkeys((errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH), ServiceUnavailableError),
     **dict.fromkeys((errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE), ServiceUnavailableError),
@@ -127,7 +130,7 @@ _CLASS_NAMES: Rows = (
     (r"CommitConflictError|FileExistsError|ResourceExistsError", ConcurrentModificationError),
     (r"FileNotFoundError|NotADirectoryError|ResourceNotFoundError|NoSuch\w+", _Missing),
     (r"PermissionError", PermissionDeniedError),
-    (r"\w*CredentialsError|CredentialRetrievalError|\w*AuthenticationError|RefreshError", UnauthenticatedError),
+    (r"\w*CredentialsError|CredentialRetrievalError|\w*AuthenticationError", UnauthenticatedError),
     (r"ArrowInvalid|ArrowTypeError|ArrowKeyError|ArrowNotImplementedError", InvalidInputError),
     (r"OverflowError|UnicodeError", InvalidInputError),  # Numbers and texts of a caller that native code cannot take.
     (r"\w*Timeout\w*|\w*Connect\w*Error|MaxRetryError|TransportError", ServiceUnavailableError),
@@ -135,13 +138,6 @@ _CLASS_NAMES: Rows = (
     (r"ServerDisconnectedError|ChunkedEncodingError|ClientPayloadError|IncompleteRead\w*", ServiceUnavailableError),
     (r"NotImplementedError", UnsupportedOperationError),
 )
-
-_HINTS: Mapping[int, str] = {
-    errno.ENOSPC: "free some space where the tables are stored, then retry",
-    errno.EDQUOT: "raise the quota or free some space, then retry",
-    errno.EROFS: "the storage is read-only: mount it writable or choose another root",
-    errno.EMFILE: "raise the limit of open files (ulimit -n), then retry",
-}
 
 _STORE_FAILURE = re.compile(r"(?:non-2xx status code|Parts \{ status): (?!404)\d{3}|error sending request")
 """Where pylance quotes a store that failed. Before that it may say that the table was not found: it cannot know."""
@@ -157,6 +153,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _AZURE = ("abfs://", "abfss://", "wasb://", "wasbs://")
+_PANIC = re.compile(r"(?:\w+\(\w+\): |[\w ]+ error: )*(?:called `\w+::unwrap|task \d+ panicked)")
+"""How the message of an error begins that a panic in another thread of Rust's has caused."""
 _UNFINISHED = re.compile(r"not (yet )?implemented")
 """All that Rust says where a case was left out, with a panic."""
 _LONGEST = 400
@@ -179,10 +177,14 @@ def translate(
         return error
     if _is_validation_error(error):
         return InvalidInputError(_sentence(about, _fields(error)))
-    text = _text(error)
+    if hint := missing_package(error):
+        return UnsupportedOperationError(_sentence(about, f"this {hint}"))
+    text = causes.text_of(error).removeprefix(_RELAYED)
+    if cause := causes.find(error):
+        return cause.kind(_sentence(about, _explained(cause, error, text)))
     found = _classify(error, text)
     kind = missing if found is _Missing else found
-    return kind(_sentence(about, _summary(error, text, kind), _HINTS.get(_errno(error, text), "")))
+    return kind(_sentence(about, _summary(error, text, kind)))
 
 
 class translated:  # noqa: N801 - used like the context managers of contextlib, but cheaper: every read passes one
@@ -209,13 +211,20 @@ def is_failure(error: BaseException) -> bool:
     """Whether to translate it: not KeyboardInterrupt and its like, but a panic of the Rust side is a failure as any."""
     if isinstance(error, JobCanceled):
         return False
-    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+    return isinstance(error, Exception) or is_panic(error)
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether Rust code panicked; its own class derives from BaseException, and some libraries raise it as another."""
+    return type(error).__name__ == "PanicException" or _PANIC.match(str(error)) is not None
 
 
 def _classify(error: BaseException, text: str) -> ErrorClass:
     names = [base.__name__ for base in type(error).__mro__]
     if "CommitConflictError" in names:
         return ConcurrentModificationError
+    if is_panic(error):
+        return UnsupportedOperationError if _UNFINISHED.fullmatch(text) else InternalError
     if failure := _STORE_FAILURE.search(text):
         text = text[failure.start() :]
     if str(error).startswith(_RELAYED):
@@ -224,7 +233,7 @@ def _classify(error: BaseException, text: str) -> ErrorClass:
         _by_pattern(_MESSAGES, (text,), _search)
         or _STATUSES.get(_status(error, text))
         or _by_answer(error)
-        or _ERRNOS.get(_errno(error, text))
+        or _ERRNOS.get(causes.system.number(error, text))
         or _by_pattern(_CLASS_NAMES, names, re.fullmatch)
         or InternalError
     )
@@ -233,10 +242,7 @@ def _classify(error: BaseException, text: str) -> ErrorClass:
 def _by_answer(error: BaseException) -> ErrorClass | None:
     """By the store's answer, which fsspec keeps as the cause of an ``OSError`` with a number of its own choice."""
     cause = error.__cause__
-    if not isinstance(error, OSError) or cause is None:
-        return None
-    text = _text(cause)
-    return _by_pattern(_MESSAGES, (text,), re.search) or _STATUSES.get(_status(cause, text))
+    return _STATUSES.get(_status(cause, causes.text_of(cause))) if isinstance(error, OSError) and cause else None
 
 
 def _by_pattern(rows: Rows, texts: Sequence[str], matches: Callable[[str, str], object]) -> ErrorClass | None:
@@ -261,25 +267,23 @@ def _status(error: BaseException, text: str) -> int:
     return next((int(c) for c in candidates if isinstance(c, int) and c in _STATUSES), 0)
 
 
-def _errno(error: BaseException, text: str) -> int:
-    """The ``errno`` of an OSError, or the one that a Rust message quotes as ``(os error 28)``; 0 if none."""
-    own = getattr(error, "errno", None)
-    quoted = re.search(r"\(os error (\d+)\)", text)
-    return own if isinstance(own, int) else int(quoted.group(1)) if quoted else 0
-
-
-def _text(error: BaseException) -> str:
-    """The message without what Python or pyarrow put around it (KeyError's quotes, the marks of a relayed error)."""
-    pieces = error.args if error.args and all(isinstance(arg, str) for arg in error.args) else (str(error),)
-    return "".join(pieces).strip().removeprefix(_RELAYED)
+def _explained(cause: causes.Cause, error: BaseException, text: str) -> str:
+    """The message of a failure whose cause is known: what is wrong, what the library said, and what to do."""
+    said = "" if cause.says_all else f": {_summary(error, text, cause.kind)}"
+    return f"{cause.what}{said} ({cause.remedy})"
 
 
 def _summary(error: BaseException, text: str, kind: ErrorClass) -> str:
     """One line fit for a log and a person: no Rust locations, no schema dumps, no secrets."""
     if _UNFINISHED.fullmatch(text):
         return "Lance does not know how to do this, e.g. what a placeholder (?, $1, :name) in an expression stands for"
+    if is_panic(error):
+        return (
+            "a bug in Lance stopped the operation. Check the data and the arguments; if they are right, report the "
+            "error with its cause (__cause__), which has the details"
+        )
     text = _TRACEBACK.sub("", _SENT.sub("the data could not be read: ", _RUST_LOCATION.sub("", text)))
-    text = _SCHEMA_DUMP.sub("", text)
+    text = causes.plain(_SCHEMA_DUMP.sub("", text))
     line = redact(_NOISE.sub("", text.partition("\n")[0]).strip())
     if len(line) > _LONGEST:
         line = line[: _LONGEST - 1] + "…"
@@ -304,10 +308,10 @@ def _is_validation_error(error: BaseException) -> bool:
 
 
 def _fields(error: Any) -> str:
-    """One line per refused field of a pydantic model, without the values, which may be secret."""
+    """The refused fields of a pydantic model in one line, without the values, which may be secret."""
     rows = [(".".join(map(str, row["loc"])) or "request", row["msg"]) for row in error.errors(include_url=False)]
-    return "the request is not valid:" + "".join(f"\n  {where}: {message}" for where, message in rows)
+    return f"the request is not valid: {'; '.join(f'{where}: {message}' for where, message in rows)}"
 
 
-def _sentence(about: str, what: str, hint: str = "") -> str:
-    return (f"{about}: " if about else "") + what + (f" ({hint})" if hint else "")
+def _sentence(about: str, what: str) -> str:
+    return f"{about}: {what}" if about else what

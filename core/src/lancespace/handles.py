@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import DescribeTableRequest, InvalidTableStateError, NamespaceNotFoundError, TableNotFoundError
 
 from lancespace import identifiers
+from lancespace.forks import process
 from lancespace.namespace import connect
 from lancespace.tables.access import TableAccess, TableRef
 
@@ -65,6 +66,7 @@ class TableHandle:
 
     def place(self) -> TableRef:
         """Where the table is, and how pylance opens it and commits to it."""
+        process.use_lance()
         request = DescribeTableRequest(id=list(self.id))
         if isinstance(self.namespace.backend, TableAccess):
             return self.namespace.backend.locate(request)

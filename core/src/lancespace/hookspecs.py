@@ -24,7 +24,7 @@ import pluggy
 from lancespace.operations import OPERATIONS, Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fsspec import AbstractFileSystem
     from pydantic import BaseModel
@@ -81,6 +81,14 @@ class ConnectionHooks:
 
     @staticmethod
     @hookspec
+    def check_access(operation: Operation, request: BaseModel) -> None:
+        """Raise PermissionDeniedError if whoever acts now (``lancespace.principals``) may not do this.
+
+        Wrappers that refuse operations implement it for work that is done outside of one: jobs, when they begin.
+        """
+
+    @staticmethod
+    @hookspec
     def close() -> None:
         """Give back what the plugin holds; called once, when the namespace is closed."""
 
@@ -118,6 +126,22 @@ class StorageHooks:
 
         Those that are gone already are no error. The file ``last``, if given, is deleted when all others are gone.
         Without this hook, fsspec deletes what it takes for a directory.
+        """
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def delete_files(filesystem: AbstractFileSystem, paths: Sequence[str]) -> bool:  # type: ignore[empty-body]
+        """Delete these files, many in one request; answer True. Those that are gone already are no error.
+
+        Without this hook, fsspec deletes one after the other.
+        """
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def delete_unchanged(filesystem: AbstractFileSystem, path: str, version: str) -> bool:  # type: ignore[empty-body]
+        """Delete a file if its generation, or else its entity tag, is this; False if it is gone or another file.
+
+        It must be a true condition of the store: leave the hook out where there is none, or answer None.
         """
 
     @staticmethod

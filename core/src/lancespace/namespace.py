@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import InternalError, LanceNamespaceError, UnsupportedOperationError
+from lance_namespace import InternalError, InvalidInputError, LanceNamespaceError, UnsupportedOperationError
 
 from lancespace import foreign, identifiers, requests
 from lancespace.arrow import ArrowData, StreamedAnswer, to_ipc_file
 from lancespace.connection import COUNTS_PROPERTY, Connection
 from lancespace.counts import CallCounts
 from lancespace.errors import is_failure, translate, translated
+from lancespace.forks import process
 from lancespace.methods import OperationMethods
 from lancespace.models import model
 from lancespace.operations import OPERATIONS, Operation, Payload
+from lancespace.properties import checked
 from lancespace.registry import install_hint
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from lancespace.arrow import ArrowLike
+    from lancespace.expressions.limits import Limits
     from lancespace.identifiers import Identifier
     from lancespace.requests import RequestLike
     from lancespace.table import Table
@@ -41,13 +44,14 @@ class Namespace(OperationMethods):
     A namespace is safe to share between threads, and pickles by its name and properties: the other side connects anew.
     """
 
-    def __init__(self, backend: str, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, backend: str, properties: Mapping[str, str] | None = None, *, context_provider: object = None
+    ) -> None:
         self._backend = backend
-        self._properties = dict(properties or {})
-        self._connection = Connection(backend, self._properties)
-        self._hooks = self._connection.hooks
-        self._capabilities = self._find_capabilities()
-        self._counts = CallCounts(enabled=self._connection.settings[COUNTS_PROPERTY.name])
+        self._properties = checked(properties)
+        self._process = process.generation
+        self._is_used = False
+        self._connect(Connection(backend, self._properties, context_provider))
 
     def capabilities(self) -> frozenset[str]:
         """The names of the operations this namespace answers; any other raises ``UnsupportedOperationError``."""
@@ -61,11 +65,21 @@ class Namespace(OperationMethods):
     @property
     def backend(self) -> Any:
         """The backend itself, for functions that its own package offers beside the operations."""
+        self._enter_process()
         return self._connection.backend
 
     def recipe(self) -> tuple[str, dict[str, str]]:
-        """The backend's name and the properties, to connect again elsewhere; they may hold secrets."""
-        return self._backend, {**self._properties, **self.backend.settled()}
+        """The backend's name and the properties, to connect again elsewhere; they may hold secrets.
+
+        Raises:
+            InvalidInputError: If the namespace has a context provider that was given as an object.
+        """
+        if self._connection.context_provider is not None:
+            raise InvalidInputError(
+                "A namespace with a context_provider object cannot be sent to another process or job: "
+                "name its class in the property 'dynamic_context_provider.impl' instead."
+            )
+        return self._backend, {**self._properties, **self._connection.backend.settled()}
 
     def table(self, identifier: Identifier) -> Table:
         """A handle on one table; nothing is opened before it is used."""
@@ -103,9 +117,17 @@ class Namespace(OperationMethods):
         """Count from zero again."""
         self._counts.reset()
 
+    def limit_expressions(self, limits: Limits) -> None:
+        """Refuse expressions and searches beyond these limits from now on, also those that are kept in tables."""
+        self._connection.limits = limits
+
     def close(self) -> None:
-        """Give back what the plugins hold; the namespace is not to be used afterwards."""
-        self._connection.close()
+        """Give back what the plugins hold; the namespace is not to be used afterwards.
+
+        In a forked process nothing happens: what it holds is the parent's.
+        """
+        if self._process == process.generation:
+            self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -134,8 +156,12 @@ class Namespace(OperationMethods):
 
     def _ask(self, operation: Operation, request: RequestLike, data: ArrowLike, fields: Mapping[str, Any]) -> Any:
         """What the hook answers; every method of the spec comes through here."""
+        if not self._is_used or self._process != process.generation:
+            self._enter_process()
         checked = requests.build(operation, request, fields)
         self._counts.add(operation.name)
+        if self._connection.limits is not None:
+            self._connection.limits.check_request(operation, checked)
         if operation.name not in self._capabilities:
             raise UnsupportedOperationError(self._unsupported(operation))
         hook = getattr(self._hooks, operation.name)
@@ -161,6 +187,28 @@ class Namespace(OperationMethods):
             with translated(operation.name):
                 return model(operation.response)(data=to_ipc_file(answer))
         return answer
+
+    def _connect(self, connection: Connection) -> None:
+        self._connection = connection
+        self._hooks = connection.hooks
+        self._capabilities = self._find_capabilities()
+        self._counts = CallCounts(enabled=connection.settings[COUNTS_PROPERTY.name])
+
+    def _enter_process(self) -> None:
+        """Before the first use, and before the first one after a fork: clients, locks and threads stay behind there.
+
+        Raises:
+            UnsupportedOperationError: If it needs Lance, which the parent has used.
+        """
+        if self._connection.backend.uses_lance:
+            process.use_lance()
+        if self._process != process.generation:
+            limits, provider = self._connection.limits, self._connection.context_provider
+            properties = {**self._properties, **self._connection.backend.settled()}
+            self._connect(Connection(self._backend, properties, provider))
+            self._connection.limits = limits
+            self._process = process.generation
+        self._is_used = True
 
     def _find_capabilities(self) -> frozenset[str]:
         answered = {

@@ -83,6 +83,10 @@ class Operation:
     """Request fields that travel as query parameters."""
     status: int
     """HTTP status of a success."""
+    expressions: tuple[str, ...]
+    """Request fields that hold SQL expressions, as paths; ``*`` stands for every item, a number for the item there."""
+    searches: tuple[str, ...]
+    """Request fields that hold a vector or full-text search, as paths; the empty path is the request itself."""
 
     @property
     def operation_id(self) -> str:
@@ -128,6 +132,7 @@ _BAD_STATE = "INVALID_TABLE_STATE"
 _BAD_SCHEMA = "TABLE_SCHEMA_VALIDATION_ERROR"
 _ON_TABLE = (_NO_NAMESPACE, _NO_TABLE)
 _PAGE = ("page_token", "limit")
+_QUERY_EXPRESSIONS = ("filter", "columns.column_aliases.*")
 
 
 def _camel(name: str) -> str:
@@ -149,6 +154,8 @@ def _row(
     result: Payload = Payload.JSON,
     query: tuple[str, ...] = (),
     status: int = 200,
+    expressions: tuple[str, ...] = (),
+    searches: tuple[str, ...] = (),
 ) -> Operation:
     return Operation(
         name=name,
@@ -164,6 +171,8 @@ def _row(
         result=result,
         query=query,
         status=status,
+        expressions=expressions,
+        searches=searches,
     )
 
 
@@ -274,6 +283,7 @@ _ROWS = (
             "timeout",
             "use_index",
         ),
+        expressions=("when_matched_update_all_filt", "when_not_matched_by_source_delete_filt"),
     ),
     _row(
         "update_table",
@@ -281,6 +291,7 @@ _ROWS = (
         (*_ON_TABLE, _NO_BRANCH, _NO_COLUMN, _CONFLICT, _BAD_STATE),
         writes=True,
         kind=Kind.DATA,
+        expressions=("predicate", "updates.*.1"),
     ),
     _row(
         "delete_from_table",
@@ -288,6 +299,7 @@ _ROWS = (
         (*_ON_TABLE, _NO_BRANCH, _NO_COLUMN, _CONFLICT, _BAD_STATE),
         writes=True,
         kind=Kind.DATA,
+        expressions=("predicate",),
     ),
     _row(
         "query_table",
@@ -296,6 +308,8 @@ _ROWS = (
         writes=False,
         kind=Kind.DATA,
         result=Payload.ARROW_FILE,
+        expressions=_QUERY_EXPRESSIONS,
+        searches=("",),
     ),
     _row(
         "count_table_rows",
@@ -304,6 +318,7 @@ _ROWS = (
         writes=False,
         kind=Kind.DATA,
         result=Payload.INTEGER,
+        expressions=("predicate",),
     ),
     _row(
         "explain_table_query_plan",
@@ -312,6 +327,8 @@ _ROWS = (
         writes=False,
         kind=Kind.DATA,
         result=Payload.TEXT,
+        expressions=tuple(f"query.{path}" for path in _QUERY_EXPRESSIONS),
+        searches=("query",),
     ),
     _row(
         "analyze_table_query_plan",
@@ -320,6 +337,8 @@ _ROWS = (
         writes=False,
         kind=Kind.DATA,
         result=Payload.TEXT,
+        expressions=_QUERY_EXPRESSIONS,
+        searches=("",),
     ),
     # --- schema -----------------------------------------------------------------------------------------------------
     _row(
@@ -328,6 +347,7 @@ _ROWS = (
         (*_ON_TABLE, _NO_BRANCH, _NO_COLUMN, _CONFLICT, _BAD_STATE, _BAD_SCHEMA),
         writes=True,
         kind=Kind.DATA,
+        expressions=("new_columns.*.expression", "new_columns.*.computed"),
     ),
     _row(
         "alter_table_alter_columns",
@@ -348,6 +368,7 @@ _ROWS = (
         writes=True,
         kind=Kind.DATA,
         status=202,
+        expressions=("where",),
     ),
     _row(
         "update_table_schema_metadata",

@@ -8,9 +8,12 @@ unknown or ill-typed is refused before anything is opened, naming what is known.
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 _TRUE = frozenset({"true", "1", "yes", "on"})
@@ -34,6 +37,10 @@ class Property:
     secret: bool = False
     identifies: bool = False
     """Whether it is part of what makes the namespace this namespace (its root, its URI) and so of ``namespace_id()``.
+    """
+
+    ignored: str = ""
+    """Why the property has no effect and what to use instead; it is accepted, with a warning, for other clients' sake.
     """
 
     @property
@@ -90,12 +97,18 @@ class Settings(Mapping[str, Any]):
 
     def _take(self, name: str, value: str) -> None:
         if name in self._values:
+            self._warn_if_ignored(self._declared[name], name)
             self._values[name] = _typed(self._declared[name], value, self._owner)
             return
         family = next((prefix for prefix in self._families if name.startswith(prefix) and name != prefix), None)
         if family is None:
             self._refuse_unknown(name)
+        self._warn_if_ignored(self._declared[family], name)
         self._families[family][name[len(family) :]] = _string(name, value, self._owner)
+
+    def _warn_if_ignored(self, prop: Property, name: str) -> None:
+        if prop.ignored:
+            warnings.warn(f"{self._owner} ignores the property {name!r}: {prop.ignored}.", UserWarning, stacklevel=2)
 
     def _check_required(self, given: Mapping[str, str]) -> None:
         missing = [prop for prop in self._declared.values() if prop.required and not given.get(prop.name)]
@@ -110,12 +123,55 @@ class Settings(Mapping[str, Any]):
         _refuse(f"{self._owner} does not know the property {name!r}.{hint} Known: {', '.join(known) or 'none'}")
 
 
+def dereference(properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties of a command line or a config file, with secrets looked up where they are kept.
+
+    The value ``@file:PATH`` is the content of a file without the line break at its end, ``@env:NAME`` that of an
+    environment variable.
+
+    Raises:
+        InvalidInputError: Naming the property whose file or variable cannot be read.
+    """
+    return {name: _looked_up(name, value) for name, value in properties.items()}
+
+
+def _looked_up(name: str, value: str) -> str:
+    kind, _, place = value.partition(":")
+    if kind == "@env":
+        if place not in os.environ:
+            _refuse(f"The property {name!r} comes from the environment variable {place!r}, which is not set: set it")
+        return os.environ[place]
+    if kind == "@file":
+        try:
+            return Path(place).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+        except (OSError, ValueError) as error:
+            _refuse(f"The property {name!r} comes from the file {place!r}, which cannot be read: {error}")
+    return value
+
+
+def checked(properties: object) -> dict[str, Any]:
+    """The properties that a caller gave, which may be None; their values are checked by :class:`Settings`."""
+    if properties is None:
+        return {}
+    if not isinstance(properties, Mapping):
+        _refuse(f'Properties must be a dictionary, e.g. {{"root": "/data"}}, not {type(properties).__name__}')
+    strangers = [name for name in properties if not isinstance(name, str)]
+    if strangers:
+        _refuse(f"Names of properties must be strings, not {type(strangers[0]).__name__}")
+    return dict(properties)
+
+
 def redact_url(text: str) -> str:
     """``text`` without the user and password that a URL in it may carry."""
     return _USER_INFO.sub("***@", text)
 
 
 def _string(name: str, value: object, owner: str) -> str:
+    """Paths, booleans and numbers are taken as well, since pylance takes the text of any object."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, bool | int | float):
+        return _text_of(value)
     if not isinstance(value, str):
         _refuse(f"{owner}: the property {name!r} must be a string, not {type(value).__name__}: put it in quotes")
     return value

@@ -84,10 +84,8 @@ class Plugin:
         try:
             return entry.load()
         except Exception as error:
-            if isinstance(error, ModuleNotFoundError) and error.name in _TABLES_PACKAGES:
-                raise UnsupportedOperationError(
-                    f'The {self.group.noun} {self.name!r} needs {error.name}: pip install "{CORE_DISTRIBUTION}[tables]"'
-                ) from error
+            if hint := missing_package(error):
+                raise UnsupportedOperationError(f"The {self.group.noun} {self.name!r} {hint}") from error
             raise InternalError(
                 f"The {self.group.noun} {self.name!r} of the distribution {self.distribution!r} failed to import "
                 f"({self.value}): {type(error).__name__}: {error}"
@@ -108,6 +106,8 @@ def find(group: Group, name: str, *, wanted_by: str = "") -> Plugin:
     """
     from lance_namespace import InvalidInputError, UnsupportedOperationError
 
+    if not isinstance(name, str):
+        raise InvalidInputError(f"The name of a {group.noun} must be a string, not {type(name).__name__}.")
     plugins = installed(group)
     if name in plugins:
         return _only(plugins[name])
@@ -121,6 +121,13 @@ def find(group: Group, name: str, *, wanted_by: str = "") -> Plugin:
 def install_hint(extra: str) -> str:
     """The pip line that brings an extra of ours."""
     return f'pip install "lancespace[{extra}]"' if extra else "pip install lancespace"
+
+
+def missing_package(error: BaseException) -> str:
+    """Which package of ``lancespace-core[tables]`` could not be imported, and the pip line; empty if it is no such."""
+    if isinstance(error, ModuleNotFoundError) and error.name in _TABLES_PACKAGES:
+        return f'needs {error.name}: pip install "{CORE_DISTRIBUTION}[tables]"'
+    return ""
 
 
 def refresh() -> None:

@@ -17,6 +17,7 @@ from lancespace import identifiers
 from lancespace.errors import translate
 from lancespace.models import model
 from lancespace.operations import Operation, Subject
+from lancespace.reserved import refuse_reserved
 
 RequestLike = BaseModel | Mapping[str, Any] | str | Sequence[str] | None
 
@@ -28,7 +29,7 @@ def build(operation: Operation, request: RequestLike, fields: Mapping[str, Any])
     """The operation's request model, with a validated identifier.
 
     Raises:
-        InvalidInputError: If a field is unknown or ill-typed, or the identifier is not allowed.
+        InvalidInputError: If a field is unknown or ill-typed, the identifier is not allowed, or metadata is reserved.
     """
     expected = model(operation.request)
     if type(request) is expected and not fields:
@@ -40,6 +41,7 @@ def build(operation: Operation, request: RequestLike, fields: Mapping[str, Any])
     else:
         checked = _from_fields(operation, expected, {**_identifier(operation, request, fields), **fields})
     _check_identifier(operation, checked)
+    refuse_reserved(operation.name, checked)
     return checked
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lancespace import identifiers
 from lancespace.arrow import from_ipc_file
+from lancespace.forks import process
 from lancespace.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -83,10 +84,15 @@ class Table:
         Commits on it go through the namespace where that manages versions. A backend that opens tables itself does it
         with its own credentials; any other is asked for some, again and again before they expire.
         """
-        import lance
         from lance_namespace import DescribeTableRequest
 
-        from lancespace.tables.access import MAIN_BRANCH, TableAccess
+        from lancespace.errors import translated
+
+        process.use_lance()
+        with translated(f"open table {identifiers.show(self.id)!r}"):
+            import lance
+
+            from lancespace.tables.access import MAIN_BRANCH, TableAccess
 
         backend = self.namespace.backend
         if isinstance(backend, TableAccess):
@@ -107,7 +113,7 @@ class Table:
         name = identifiers.show(self.id)
         try:
             yield
-        except Exception as error:
+        except BaseException as error:
             if not is_failure(error):
                 raise
             failure = translate(error, about=f"open table {name!r}")

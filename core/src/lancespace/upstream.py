@@ -7,6 +7,7 @@ Upstream names implementations by class path, so every installed backend is an a
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any, ClassVar
 
 from lancespace import registry
@@ -26,8 +27,12 @@ class UpstreamNamespace(Namespace):
 
     backend_name: ClassVar[str]
 
-    def __init__(self, **properties: str) -> None:
-        super().__init__(self.backend_name, properties)
+    def __init__(self, session: object = None, context_provider: object = None, **properties: str) -> None:
+        """Connect; ``session`` and ``context_provider`` are the keywords of pylance's own namespaces."""
+        if session is not None:
+            message = "the 'session' is ignored: all namespaces of a process share one session"
+            warnings.warn(message, UserWarning, stacklevel=2)
+        super().__init__(self.backend_name, properties, context_provider=context_provider)
 
 
 @functools.cache

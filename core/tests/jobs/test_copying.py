@@ -23,7 +23,7 @@ def test_a_table_is_copied_into_another_namespace_in_one_version(ns: Namespace, 
         assert ids(other, "copy") == ids(ns)
         assert other.table("copy").dataset().version == 1
         assert other.table("copy").dataset().schema == ns.table(TABLE).dataset().schema
-        with pytest.raises(TableAlreadyExistsError, match="'copy' exists already"):
+        with pytest.raises(TableAlreadyExistsError, match="already exists: 'copy'"):
             jobs.copy_table(ns, TABLE, other, "copy")
 
 
@@ -75,6 +75,6 @@ def test_a_commit_that_was_refused_is_tried_again_unless_the_table_is_there(
     monkeypatch.setattr(Stage, "commit", commit)
     jobs.copy_table(ns, TABLE, ns, "sales.copy").wait()
     assert ids(ns, "sales.copy") == list(range(40))
-    with pytest.raises(JobFailedError, match=r"'sales\.taken' exists already"):
+    with pytest.raises(JobFailedError, match=r"already exists: 'sales\.taken'"):
         jobs.copy_table(ns, TABLE, ns, "sales.taken").wait()
     assert ids(ns, "sales.taken") == [90]

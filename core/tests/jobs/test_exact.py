@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
 import lance
-import pyarrow as pa
 import pytest
 from lance.dataset import Transaction
-from lance.fragment import write_fragments
 from lance_namespace import ConcurrentModificationError
 
+from core.tests.jobs.pausing import (
+    TABLE,
+    Meanwhile,
+    append,
+    commit,
+    commit_and_clean_up,
+    ids,
+    rows,
+    sweep,
+    tag_commit_and_clean_up,
+)
 from lancespace import Namespace, connect
 from lancespace.handles import TableHandle
 from lancespace.jobs.exact import commit_next
-
-TABLE = "t"
-
-
-def rows(*numbers: int) -> pa.Table:
-    return pa.table({"id": pa.array(numbers, pa.int64())})
 
 
 @pytest.fixture(params=["false", "true"], ids=["storage", "catalog"])
@@ -27,17 +32,6 @@ def ns(tmp_path: Path, request: pytest.FixtureRequest) -> Namespace:
     namespace = connect("dir", {"root": str(tmp_path), "table_version_management": request.param})
     namespace.create_table(TABLE, rows(0))
     return namespace
-
-
-def append(ns: Namespace, base: int, *numbers: int) -> int:
-    handle = TableHandle.of(ns, TABLE)
-    fragments = write_fragments(rows(*numbers), handle.open())
-    return commit_next(handle, Transaction(base, lance.LanceOperation.Append(fragments)))
-
-
-def ids(ns: Namespace) -> list[int]:
-    found: list[int] = ns.table(TABLE).to_arrow()["id"].to_pylist()
-    return sorted(found)
 
 
 def manifests(ns: Namespace) -> list[str]:
@@ -78,8 +72,6 @@ def test_who_commits_at_the_last_moment_keeps_it_out(ns: Namespace, monkeypatch:
 
 
 def test_a_version_that_was_cleaned_up_is_not_made_again(ns: Namespace) -> None:
-    from datetime import timedelta
-
     for number in (1, 2, 3):
         ns.insert_into_table(TABLE, rows(number))
     ns.create_table_tag(TABLE, tag="kept", version=1)
@@ -102,3 +94,13 @@ def test_a_table_whose_versions_are_named_as_they_once_were(tmp_path: Path) -> N
     with connect("dir", {"root": str(tmp_path)}) as old:
         assert [append(old, 1, 1), append(old, 2, 2)] == [2, 3]
         assert (manifests(old), ids(old)) == (["1.manifest", "2.manifest", "3.manifest"], [0, 1, 2])
+
+
+@pytest.mark.parametrize("meanwhile", [commit, commit_and_clean_up, tag_commit_and_clean_up])
+def test_a_commit_that_is_paused_anywhere_says_the_truth(
+    meanwhile: Meanwhile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = count()
+    said = sweep(monkeypatch, lambda: connect("dir", {"root": str(tmp_path / str(next(roots)))}), meanwhile)
+    assert said.count("version 2") > 2
+    assert "InternalError" not in said or meanwhile is not commit

@@ -45,13 +45,16 @@ def test_whoever_loses_is_told_so(people):
     lost = [answer for answer in answers if isinstance(answer, Exception)]
     assert {type(error) for error in lost} <= {ConcurrentModificationError}
     assert len(lost) < len(answers)
+    versions = [answer.version for answer in answers if getattr(answer, "version", None)]
     made = people.call("describe_table_version").version.version - 1
-    assert made == len(answers) - len(lost)
+    shared = len(versions) - len(set(versions))  # Appends that arrive together share a commit.
+    assert made == len(answers) - len(lost) - shared
 
 
 def test_appends_all_succeed(people):
     answers = at_once(people, *[("insert_into_table", pa.table({"id": [n], "name": ["n"]}), {}) for n in range(5)])
-    assert sorted(answer.version for answer in answers) == list(range(2, 2 + 5 * WRITERS))
+    versions = {answer.version for answer in answers}
+    assert versions == set(range(2, 2 + len(versions)))
     assert people.call("count_table_rows").count == 3 + 5 * WRITERS
 
 

@@ -199,7 +199,7 @@ def test_an_unknown_index_is_answered_with_those_there_are(table, operation):
 @pytest.mark.parametrize("name", [None, "mine"])
 def test_a_name_is_taken_once(table, column, kind, name):
     create(table, column, kind, name=name)
-    with pytest.raises(TableIndexAlreadyExistsError, match=f"there is an index '{name or column + '_idx'}' already"):
+    with pytest.raises(TableIndexAlreadyExistsError, match=f"index '{name or column + '_idx'}' already exists"):
         create(table, column, kind, name=name)
 
 

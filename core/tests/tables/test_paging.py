@@ -51,10 +51,13 @@ def test_descending_numbers():
     assert page([4, 3, 2, 1], lambda n: n, token, 2, descending=True) == ([1], None)
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_below_one_is_refused(limit):
-    with pytest.raises(InvalidInputError, match=f"limit must be at least 1, not {limit}"):
-        paginate(["a"], None, limit)
+def test_a_limit_of_zero_is_an_empty_page_and_no_token():
+    assert paginate(["a"], None, 0) == ([], None)
+
+
+def test_a_negative_limit_is_refused():
+    with pytest.raises(InvalidInputError, match="limit must be at least 0, not -1"):
+        paginate(["a"], None, -1)
 
 
 def encoded(value: object) -> str:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from lance_namespace import (
-    InvalidInputError,
     TableBranchNotFoundError,
     TableColumnNotFoundError,
     TableVersionNotFoundError,
@@ -51,8 +50,6 @@ def test_a_hybrid_search_has_two_plans(vectors, report):
 def test_what_a_query_refuses_a_plan_refuses(vectors, report):
     with pytest.raises(TableColumnNotFoundError, match="nope"):
         report(vectors, filter="nope = 1")
-    with pytest.raises(InvalidInputError, match="k is the number of results"):
-        report(vectors, k=0)
     with pytest.raises(TableVersionNotFoundError):
         report(vectors, version=9)
     with pytest.raises(TableBranchNotFoundError):

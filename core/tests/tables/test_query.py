@@ -147,9 +147,27 @@ class TestVector:
         assert numbers(vectors.query(k=1, vector=HERE, ef=50, refine_factor=10)) == [10]
 
     @pytest.mark.parametrize(
+        "fields",
+        [
+            {},
+            {"filter": "n > 3"},
+            {"vector": HERE},
+            {"vector": HERE, "offset": 2},
+            {"vector": SEVERAL},
+            {"full_text_query": {"string_query": {"query": "n9"}}},
+            {"full_text_query": {"string_query": {"query": "n9"}}, "vector": HERE},
+        ],
+    )
+    def test_no_rows_are_wanted(self, vectors, fields):
+        """The spec: k is the number of results, from 0."""
+        vectors.call("create_table_index", column="text", index_type="FTS")
+        answer = vectors.query(**{"vector": {}, **fields}, k=0)
+        assert answer.num_rows == 0
+        assert "n" in answer.column_names
+
+    @pytest.mark.parametrize(
         ("fields", "expected", "words"),
         [
-            ({"k": 0}, InvalidInputError, "k is the number of results and must be at least 1, not 0"),
             ({"vector_column": "nope"}, TableColumnNotFoundError, "no column 'nope'; there are n, text, vector"),
             ({"vector_column": "n"}, InvalidInputError, "Query column n must be a vector"),
             ({"vector": {"single_vector": [1.0]}}, InvalidInputError, "does not match index column size 4"),

@@ -98,7 +98,7 @@ class TestTags:
             ("update_table_tag", {"tag": "there", "version": 1, "branch": "nope"}, TableBranchNotFoundError),
             ("delete_table_tag", {"tag": "nope"}, TableTagNotFoundError),
             ("get_table_tag_version", {"tag": "nope"}, TableTagNotFoundError),
-            ("list_table_tags", {"limit": 0}, InvalidInputError),
+            ("list_table_tags", {"limit": -2}, InvalidInputError),
         ],
     )
     def test_errors_change_nothing(self, people, operation, fields, expected):

@@ -85,7 +85,7 @@ class TestList:
 
     def test_a_bad_page(self, people):
         with pytest.raises(InvalidInputError):
-            people.call("list_table_versions", limit=0)
+            people.call("list_table_versions", limit=-1)
         with pytest.raises(InvalidInputError):
             people.call("list_table_versions", page_token="nobody gave this out")
 

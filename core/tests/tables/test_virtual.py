@@ -200,7 +200,7 @@ class TestChecks:
             ({"input_columns": []}, InvalidInputError, "'input_columns'"),
             ({"input_columns": ["nope"]}, TableColumnNotFoundError, "nope"),
             ({"outputs": []}, InvalidInputError, "'outputs'"),
-            ({"field_metadata": {FUNCTION_KEY: "mine"}}, InvalidInputError, "belongs to the catalog"),
+            ({"field_metadata": {FUNCTION_KEY: "mine"}}, InvalidInputError, "is reserved"),
         ],
     )
     def test_what_could_never_run_is_refused(self, namespace: Namespace, changes: Any, expected: Any, words: str):

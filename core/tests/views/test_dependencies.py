@@ -143,7 +143,7 @@ def test_a_source_that_was_dropped_while_the_view_was_created_is_missed(tmp_path
         namespace.create_namespace("a")
         gone = View(("v",), "query", (("a", "gone"),))
         with pytest.raises(TableNotFoundError, match=r"a\.gone"):
-            namespace.declare_table(DeclareTableRequest(id=["v"], properties=gone.properties))
+            namespace.backend.declare_table(DeclareTableRequest(id=["v"], properties=gone.properties))
 
 
 def test_a_v1_catalog_has_no_views(tmp_path: Path):

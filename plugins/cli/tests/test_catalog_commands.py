@@ -53,12 +53,12 @@ def test_describe_a_table_and_a_namespace(terminal: Terminal):
 def test_what_is_not_there_has_a_near_match_and_an_exit_code(terminal: Terminal):
     answer = terminal.run("head", "sales.order")
 
-    assert answer.lines == ["Error: There is no table 'sales.order'. Did you mean 'sales.orders'?"]
+    assert answer.lines == ["Error: Table not found: 'sales.order'. Did you mean 'sales.orders'?"]
     assert answer.code == 14
-    assert terminal.run("describe", "sale.orders").text.endswith("no namespace 'sale'. Did you mean 'sales'?\n")
+    assert terminal.run("describe", "sale.orders").text.endswith("was not found. Did you mean 'sales'?\n")
     for command in ("describe", "drop"):
         assert terminal.run(command, "doc").lines == [
-            "Error: There is no table or namespace 'doc'. Did you mean 'docs'?"
+            "Error: Table or namespace not found: 'doc'. Did you mean 'docs'?"
         ]
     asked_for_json = terminal.run("describe", "--json", "nothing.like.it")
     assert json.loads(asked_for_json.text)["type"] == "NamespaceNotFoundError"

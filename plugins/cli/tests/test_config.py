@@ -128,6 +128,20 @@ def test_a_secret_is_never_shown(driver: Driver, variables: dict[str, str], tmp_
     assert repr(config.choose(profile, variables)).count(SECRET) == 0
 
 
+def test_a_property_that_refers_to_a_secret(driver: Driver, tmp_path: Path):
+    """From a file or a variable, wherever the property is given; and what it says is not shown."""
+    (tmp_path / "place").write_text(f"{tmp_path / SECRET / 'lake'}\n")
+    terminal = Terminal(driver, tmp_path)
+    made = terminal.pipe("create", "sales", "-P", f"root=@file:{tmp_path / 'place'}", variables={})
+    listed = terminal.pipe("ls", variables={"LANCESPACE_ROOT": "@env:PLACE", "PLACE": str(tmp_path / SECRET / "lake")})
+    absent = terminal.pipe("ls", "--property", "root=@env:ABSENT", variables={})
+
+    assert made.returncode == 0, made.stderr
+    assert b"sales" in listed.stdout
+    assert absent.returncode != 0
+    assert b"'root' comes from the environment variable 'ABSENT', which is not set" in absent.stderr
+
+
 def test_what_is_hidden():
     hidden = Hidden()
     hidden.add(["secret", "secret-longer", "abc"])

@@ -120,7 +120,7 @@ def test_a_job_in_the_background_is_listed_waited_for_and_told(ns: Namespace, te
     assert terminal.run("jobs", "describe", "0" * 32).code == 20
     failed = terminal.pipe("compact", "sales.nowhere", "--no-wait")
     assert (failed.returncode, failed.stdout) == (14, b"")
-    assert b"There is no table" in failed.stderr
+    assert b"Table not found" in failed.stderr
 
 
 def test_what_keeps_no_records_says_so(terminal: Terminal):

@@ -111,7 +111,7 @@ def test_keys_of_json_are_distinct(names: list[str], keys: list[str]):
 @pytest.mark.parametrize(
     ("command", "remedy"),
     [
-        (("head", "sales"), "There is no table 'sales'. It is a namespace: see lancespace ls sales"),
+        (("head", "sales"), "Table not found: 'sales'. It is a namespace: see lancespace ls sales"),
         (("ls", "docs"), "It is a table: see lancespace describe docs"),
         (
             ("count", "sales.orders", "--filter", "item = lamp"),

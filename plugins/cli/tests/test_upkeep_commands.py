@@ -53,6 +53,12 @@ def test_doctor(terminal: Terminal, folder: Path):
     assert re.search(r"connect +failed +InvalidInputError.*manifest_enabled", wrong.text)
 
 
+def age(folder: Path) -> None:
+    """Let everything in a folder be months old."""
+    for path in folder.rglob("*"):
+        os.utime(path, (time.time() - 10**7,) * 2)
+
+
 def test_fsck_shows_and_repairs(terminal: Terminal, ns: Namespace, folder: Path):
     assert terminal.run("fsck").lines == ["Nothing is wrong."]
     ns.create_table("sales.lost", [{"id": 1}])
@@ -60,7 +66,8 @@ def test_fsck_shows_and_repairs(terminal: Terminal, ns: Namespace, folder: Path)
     half = folder / "lake" / "0123abcd_half"
     half.mkdir()
     (half / "rest").write_bytes(b"")
-    os.utime(half / "rest", (time.time() - 10**7,) * 2)
+    age(half)
+    age(folder / "lake" / "__manifest")
 
     shown = terminal.run("fsck")
     assert (shown.code, half.exists(), ns.table("sales.lost").exists()) == (1, True, True)
@@ -79,6 +86,7 @@ def test_fsck_leaves_a_table_without_a_version_to_a_person(terminal: Terminal, n
     ns.create_table("sales.hurt", [{"id": 1}])
     versions = Path(str(ns.describe_table("sales.hurt").location)) / "_versions"
     shutil.rmtree(versions)
+    age(versions.parent)
 
     (finding,) = json.loads(terminal.run("fsck", "--repair", "--json").text)
     assert (finding["finding"], finding["what"]) == ("table without a version", "sales.hurt")

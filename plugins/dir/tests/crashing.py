@@ -55,12 +55,12 @@ def _run(
     options: dict[str, Any],
 ) -> str:
     client = Client(OURS, root, **properties)
-    _Killer(moment).install()
+    Killer(moment).install()
     call = getattr(client, operation, None) or getattr(client.namespace, operation)
     return outcome(lambda: call(*arguments, **options))
 
 
-class _Killer:
+class Killer:
     """Kills its own process before or after a write, as a power failure would."""
 
     def __init__(self, moment: int) -> None:

@@ -18,6 +18,7 @@ from lancespace import Namespace, connect
 from lancespace.jobs.stages import FOLDER
 from lancespace_dir import checks, repairs
 from lancespace_dir.checks import check
+from lancespace_dir.look import all_rows
 from lancespace_dir.manifest.schema import SCHEMA, TABLE, TABLE_VERSION, Entry, to_table
 from lancespace_dir.repairs import DONE, GONE, mend, mends
 
@@ -87,8 +88,10 @@ def test_a_catalog_without_a_manifest(tmp_path: Path):
     assert list(namespace.tables()) == ["orders", "soon"]
 
 
-def test_a_table_whose_data_is_gone(ns: Namespace):
+def test_a_table_whose_data_is_gone(ns: Namespace, tmp_path: Path):
     shutil.rmtree(location(ns, "sales.orders"))
+    assert found(ns) == [], "it may be being created"
+    age(tmp_path / "__manifest")
 
     assert found(ns) == [(checks.MISSING_LOCATION, "sales.orders")]
     assert mended(ns) == {"sales.orders": DONE}
@@ -104,6 +107,7 @@ def test_a_table_that_lost_its_versions_is_for_a_person(ns: Namespace, tmp_path:
             (place / "_versions").mkdir()
             for name in left:
                 (place / "_versions" / name).write_text("{}")
+        age(place)
 
     assert found(ns) == [(checks.NO_VERSION, "sales.orders"), (checks.NO_VERSION, "v1.lance")]
     assert "drop the table" in next(check(ns, older_than=WEEK)).detail
@@ -149,6 +153,7 @@ def test_an_orphan_that_is_a_whole_table_is_only_deleted_if_that_is_meant(ns: Na
     assert found(ns) == [(checks.ORPHAN_TABLE, place.name)]
     assert mended(ns) == {}
     assert place.exists()
+    age(place)
     assert mended(ns, orphans=True) == {place.name: DONE}
     assert not place.exists()
     assert (tmp_path / "v1.lance").exists()
@@ -190,11 +195,13 @@ def test_duplicate_rows_are_one_again(ns: Namespace, tmp_path: Path):
     assert mended(fresh) == {"sales.orders": DONE}
     assert found(fresh) == []
     assert fresh.table("sales.orders").count() == 1
-    assert [entry.object_id for entry in checks.all_rows(fresh.backend.catalog)].count("sales$orders") == 1
+    assert [entry.object_id for entry in all_rows(fresh.backend.catalog)].count("sales$orders") == 1
 
 
-def test_dangling_rows(ns: Namespace, tmp_path: Path):
-    place = location(ns, "plain")
+@pytest.mark.usefixtures("ns")
+def test_dangling_rows(tmp_path: Path):
+    place = tmp_path / "lost"
+    lance.write_dataset(pa.Table.from_pylist(ROWS), place)
     version = json.dumps({"manifest_path": "_versions/1.manifest"})
     enter(tmp_path, Entry("lost$found$table", TABLE, place.name), Entry("nothing$7", TABLE_VERSION, metadata=version))
     fresh = connect("dir", {"root": str(tmp_path)})
@@ -233,9 +240,10 @@ def test_folders_of_jobs_that_never_ended(ns: Namespace, tmp_path: Path):
     assert ns.table("sales.orders").count() == 1
 
 
-def test_a_repair_that_was_interrupted_is_finished_by_the_next(ns: Namespace):
+def test_a_repair_that_was_interrupted_is_finished_by_the_next(ns: Namespace, tmp_path: Path):
     for name in ("sales.orders", "plain"):
         shutil.rmtree(location(ns, name))
+    age(tmp_path / "__manifest")
     findings = list(check(ns, older_than=WEEK))
     steps = mend(ns, findings, older_than=WEEK)
     next(steps)
@@ -246,12 +254,15 @@ def test_a_repair_that_was_interrupted_is_finished_by_the_next(ns: Namespace):
     assert found(ns) == []
 
 
-def test_one_that_cannot_be_mended_does_not_hold_up_the_others(ns: Namespace, monkeypatch: pytest.MonkeyPatch):
+def test_one_that_cannot_be_mended_does_not_hold_up_the_others(
+    ns: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     def refuse(*_: object) -> bool:
         raise UnsupportedOperationError("not today")
 
     shutil.rmtree(location(ns, "sales.orders"))
-    age(location(ns, "sales.soon"))
+    for place in (location(ns, "sales.soon"), tmp_path / "__manifest"):
+        age(place)
     monkeypatch.setitem(repairs._REPAIRS, checks.MISSING_LOCATION, refuse)
 
     assert mended(ns) == {"sales.orders": "not today", "sales.soon": DONE}

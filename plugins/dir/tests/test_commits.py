@@ -12,7 +12,7 @@ import pytest
 from lance_namespace import ConcurrentModificationError, InternalError
 
 from lancespace.testing.waiting import until
-from lancespace_dir.manifest import plans, writer
+from lancespace_dir.manifest import plans
 from lancespace_dir.manifest.committer import Manifest
 from lancespace_dir.manifest.drafts import Draft
 from lancespace_dir.manifest.plans import TIP_ROWS
@@ -21,7 +21,7 @@ from lancespace_dir.manifest.versions import VersionFiles
 from plugins.dir.tests.manifests import as_rust_leaves_it, manifest_at, numbered, put, remove, rows, storage_at
 
 STARTS: dict[str, Callable[[Path], object]] = {
-    "nothing": lambda root: root.mkdir(),
+    "no rows": lambda root: manifest_at(root)._writer.begin(),
     "a tip": lambda root: put(manifest_at(root), "x"),
     "one large fragment": lambda root: as_rust_leaves_it(root, numbered(TIP_ROWS + 1)),
     "a tip for Lance": lambda root: as_rust_leaves_it(root, ["x"], enable_stable_row_ids=True),
@@ -46,12 +46,28 @@ def test_two_commits_from_one_version_exclude_each_other(tmp_path: Path):
 
         written = [manifest._writer.write(plan) for manifest, plan in zip((first, second), made, strict=True)]
         publish(first, made[0], written[0])
-        with pytest.raises(writer.Conflict):
+        with pytest.raises(plans.Conflict):
             publish(second, made[1], written[1])
-        with pytest.raises(writer.Conflict):
+        with pytest.raises(plans.Conflict):
             publish(second, made[1], second._writer.write(made[1]))
 
         assert "new" in rows(root), start
+
+
+def test_of_two_that_create_the_manifest_the_second_goes_on_with_the_first_one_s(tmp_path: Path):
+    first, second = manifest_at(tmp_path), manifest_at(tmp_path, retries=0)
+    with second.reading() as reader:
+        assert reader.version == 0
+    begin = second._writer.begin
+
+    def begin_late() -> Any:
+        put(first, "theirs")
+        return begin()
+
+    second._writer.begin = begin_late  # type: ignore[method-assign]
+    put(second, "ours")
+
+    assert rows(tmp_path).keys() == {"theirs", "ours"}
 
 
 def publish(manifest: Manifest, plan: plans.Plan, written: list[tuple[Any, Any]]) -> None:
@@ -81,10 +97,10 @@ def test_lost_answer_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     put_file = VersionFiles.put
     calls = []
 
-    def lossy(files: VersionFiles, version: int, data: bytes) -> None:
+    def lossy(files: VersionFiles, version: int, data: bytes, base: Any) -> None:
         calls.append(version)
         if succeeded:
-            put_file(files, version, data)
+            put_file(files, version, data, base)
         raise OSError("the connection was reset")
 
     monkeypatch.setattr(VersionFiles, "put", lossy)
@@ -94,7 +110,7 @@ def test_lost_answer_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(InternalError, match="the connection was reset"):
             put(manifest, "new")
 
-    assert calls == [2]
+    assert calls == [3]
     assert ("new" in rows(tmp_path)) is succeeded
     assert (manifest.get("new") is not None) is succeeded
 
@@ -104,7 +120,7 @@ def test_giving_up_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     put(manifest, "x")
 
     def always_late(*_: Any) -> Any:
-        raise writer.Conflict
+        raise plans.Conflict
 
     monkeypatch.setattr(manifest._writer, "publish", always_late)
     with pytest.raises(ConcurrentModificationError, match="3 times in a row"):
@@ -159,27 +175,6 @@ def test_manifest_with_something_unknown_is_committed_by_lance(tmp_path: Path, m
     assert len(calls) == 3
     assert rows(tmp_path).keys() == {*numbered(TIP_ROWS + 1), "newer"} - {"t00008"}
     assert lance.dataset(str(tmp_path / DIRECTORY)).has_stable_row_ids
-
-
-def test_process_that_was_stopped_looks_again_before_it_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The next version may have come and gone meanwhile, and its place would be free again."""
-    manifest = manifest_at(tmp_path)
-    put(manifest, "x")
-    answers = [True, False]  # When it looked, and when it is about to commit.
-    looks = []
-    refresh = manifest._reader.refresh
-
-    def looking() -> None:
-        looks.append(1)
-        refresh()
-
-    monkeypatch.setattr(manifest._reader, "is_recent", lambda: answers.pop(0) if answers else True)
-    monkeypatch.setattr(manifest._reader, "refresh", looking)
-
-    put(manifest, "new")
-
-    assert len(looks) == 2
-    assert rows(tmp_path).keys() == {"x", "new"}
 
 
 def test_interrupted_leader_tells_the_others_and_makes_way(tmp_path: Path):

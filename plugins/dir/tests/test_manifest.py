@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import lance
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lancespace_dir import changes
 from lancespace_dir.manifest import plans
 from lancespace_dir.manifest.plans import TIP_ROWS
 from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry
@@ -158,6 +161,52 @@ def test_unknown_columns_keep_their_values(tmp_path: Path):
     table = lance.dataset(str(tmp_path / DIRECTORY)).to_table(columns=["object_id", "location", "theirs"])
     found = {row["object_id"]: (row["location"], row["theirs"]) for row in table.to_pylist()}
     assert found == {"a": ("elsewhere", "of a"), "b": ("at_b", "of b"), "c": ("at_c", None)}
+
+
+def test_a_cascade_costs_what_it_drops(tmp_path: Path):
+    """The lines of Python that run are as many in a catalog that is ten times as large."""
+
+    def lines(size: int) -> int:
+        root = tmp_path / str(size)
+        inside = [f"a$t{number:05d}" for number in range(500)]
+        as_rust_leaves_it(root, [*inside, *(f"b$t{number:05d}" for number in range(size))])
+        manifest = manifest_at(root)
+        put(manifest, "a", "b", kind=NAMESPACE)
+        with manifest.reading() as reader:
+            reader.load().all_of(TABLE)
+            list(reader.load().tables_at("elsewhere"))  # As the rows are read once, so are their locations.
+        count = 0
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal count
+            count += event == "line"
+            return trace if "lancespace_dir" in frame.f_code.co_filename else None
+
+        sys.settrace(trace)
+        try:
+            manifest.mutate(lambda draft: changes.take_out_namespace(draft, ["a"], cascade=True))
+        finally:
+            sys.settrace(None)
+        assert manifest.get("a$t00007") is None
+        with manifest.reading() as reader:
+            assert reader.load().all_of(TABLE) == [f"b$t{number:05d}" for number in range(size)]
+        return count
+
+    assert lines(10_000) < 1.1 * lines(1_000)
+
+
+def test_many_identifiers_that_are_not_together_leave_the_listings(tmp_path: Path):
+    as_rust_leaves_it(tmp_path, numbered(1000))
+    manifest = manifest_at(tmp_path)
+    with manifest.reading() as reader:
+        reader.load().all_of(TABLE)
+
+    remove(manifest, *numbered(1000)[::3])
+
+    with manifest.reading() as reader:
+        assert reader.load().all_of(TABLE) == [name for name in numbered(1000) if int(name[1:]) % 3]
+    assert manifest.get("t00003") is None
+    assert manifest.get("t00004") is not None
 
 
 names = st.integers(0, 40).map(lambda number: f"n{number:02d}")

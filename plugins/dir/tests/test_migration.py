@@ -9,7 +9,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
-from lance_namespace import UnsupportedOperationError
+from lance_namespace import NamespaceAlreadyExistsError, TableAlreadyExistsError, UnsupportedOperationError
 
 import lancespace
 from lancespace.engines import JobState
@@ -114,3 +114,57 @@ def test_other_modes_have_nothing_to_migrate(v1: Path, properties: dict[str, str
         migrate(lancespace.connect("memory"))
     with pytest.raises(UnsupportedOperationError):
         unmigrated(lancespace.connect("memory"))
+
+
+def clashing(root: Path, how: str) -> None:
+    """Give the name of a V1 table to something else, as another implementation or an earlier release may have done."""
+    v2 = {"root": str(root), "dir_listing_enabled": "false"}
+    with lancespace.connect("dir", v2) as namespace:
+        if how == "namespace":
+            namespace.create_namespace("t9")
+        else:
+            namespace.create_table("t9", pa.table({"id": [90]}))
+    lance.write_dataset(pa.table({"id": [9]}), str(root / "t9.lance"))
+
+
+@pytest.mark.parametrize("how", ["namespace", "table"])
+def test_a_name_that_is_taken_stops_a_migration_before_it_changes_anything(v1: Path, how: str):
+    clashing(v1, how)
+    before = rows(v1)
+
+    with lancespace.connect("dir", {"root": str(v1)}) as namespace:
+        job = migrate(namespace)
+        with pytest.raises(JobFailedError, match=rf"'t9\.lance' has the same name as the {how} 't9'.*rename_table"):
+            job.wait()
+        assert namespace.describe_transaction(job.id).status == "FAILED"
+        assert rows(v1) == before
+        assert unmigrated(namespace) == [*V1, "t9"]
+
+        namespace.rename_table("t9", new_table_name="t10")
+        migrate(namespace).wait()
+    assert set(tables(v1, dir_listing_enabled="false")) >= {*V1, "t10"}
+
+
+@pytest.mark.parametrize("mode", [{}, {"dir_listing_enabled": "false"}], ids=["compatibility", "V2"])
+def test_a_namespace_with_the_name_of_a_v1_table_is_refused(v1: Path, mode: dict[str, str]):
+    with lancespace.connect("dir", {"root": str(v1), **mode}) as namespace:
+        for create in ("create", "exist_ok", "overwrite"):
+            with pytest.raises(NamespaceAlreadyExistsError, match=r"the V1 table at 't1\.lance'"):
+                namespace.create_namespace("t1", mode=create)
+        namespace.create_namespace("t4")  # The V1 table of this name was deregistered.
+        namespace.create_namespace("t4.t1")
+    assert rows(v1).keys() == {"t4", "t4$t1"}
+
+
+def test_a_v1_table_with_the_name_of_something_in_the_manifest_is_refused(tmp_path: Path):
+    with lancespace.connect("dir", {"root": str(tmp_path), "dir_listing_enabled": "false"}) as namespace:
+        namespace.create_namespace("n")
+        namespace.create_table("t", pa.table({"id": [1]}))
+    with lancespace.connect("dir", {"root": str(tmp_path), "manifest_enabled": "false"}) as v1:
+        for name, kind in (("n", "namespace"), ("t", "table")):
+            with pytest.raises(TableAlreadyExistsError, match=f"a {kind} in the catalog's manifest"):
+                v1.create_table(name, pa.table({"id": [1]}))
+        v1.create_table("u", pa.table({"id": [1]}))
+        with pytest.raises(TableAlreadyExistsError):
+            v1.rename_table("u", new_table_name="n")
+        assert list(v1.tables()) == ["u"]

@@ -57,6 +57,7 @@ def test_tables_are_registered_under_any_name_and_by_any_form_of_their_location(
         client.register(("a", name), location)
         assert rows(tmp_path)[f"a${name}"]["location"] == "inside/somewhere"
         assert not client.is_only_declared(("a", name))
+        client.deregister(("a", name))
 
 
 @WITH_LISTING

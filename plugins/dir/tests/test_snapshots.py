@@ -27,9 +27,9 @@ IN_FRAGMENT: dict[int, Any] = {2: {}, 3: {}}
 
 
 def snapshot(root: Path, version: int) -> Snapshot:
-    data = VersionFiles(storage_at(root)).read(version)
-    assert data is not None
-    return Snapshot(data)
+    found = VersionFiles(storage_at(root)).read(version)
+    assert found is not None
+    return Snapshot(found.data)
 
 
 def table(root: Path) -> Any:

@@ -175,3 +175,48 @@ def test_nobody_waits_for_a_process_that_is_stopped(tmp_path: Path, monkeypatch:
     assert len(rows(tmp_path)) == 20
     put(manifest, "after")
     assert len(rows(tmp_path)) == 21
+
+
+def hold_and_fork(root: Path, moment: str) -> bool:
+    """Fork a child that goes on, while this process has a turn; whether the turn ends with this process's use of it."""
+    mine = Turns(storage_at(root), "commit")
+    with mine.mine():
+        wakes, wake = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(wake)
+            if moment == "exit":
+                turns._give_all_back()
+            os.read(wakes, 1)
+            os._exit(0)
+        os.close(wakes)
+        kept = not is_free(root)
+    mine.give_back()
+    freed = is_free(root)
+    os.close(wake)
+    os.waitpid(child, 0)
+    return kept and freed
+
+
+@pytest.mark.parametrize("moment", ["life", "exit"])
+def test_a_forked_child_neither_ends_nor_prolongs_a_turn(tmp_path: Path, moment: str):
+    assert Process(hold_and_fork, tmp_path, moment).result()
+
+
+def hold_and_die(root: Path) -> int:
+    """Leave a child behind that was forked while this process had a turn."""
+    mine = Turns(storage_at(root), "commit")
+    with mine.mine():
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        return child
+
+
+def test_a_turn_ends_with_its_process_although_a_child_lives_on(tmp_path: Path):
+    child = Process(hold_and_die, tmp_path).result()
+
+    try:
+        until(lambda: is_free(tmp_path), bool)
+    finally:
+        os.kill(child, signal.SIGKILL)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import lance
 import pytest
 
-from lancespace_dir.manifest import plans, upkeep
+from lancespace_dir.manifest import cleanup, plans, upkeep
 from lancespace_dir.manifest.committer import Manifest
 from lancespace_dir.manifest.plans import TIP_ROWS
+from lancespace_dir.manifest.reader import ManifestReader
 from lancespace_dir.manifest.schema import DIRECTORY, SCHEMA, TABLE, Entry, to_table
+from lancespace_dir.manifest.versions import VersionFiles
+from lancespace_dir.manifest.writer import ManifestWriter
 from plugins.dir.tests.manifests import (
     as_rust_leaves_it,
     fragments,
@@ -32,13 +35,12 @@ def test_upkeep_merges_small_fragments_and_leaves_the_tip(tmp_path: Path):
     before = rows(tmp_path)
     tip = plans.tip_of({str(fragment.id): fragment for fragment in fragments(tmp_path)})
 
-    merged = upkeep.merge(lance.dataset(str(tmp_path / DIRECTORY)))
+    assert merge(tmp_path)
 
-    assert merged is not None
     assert len(fragments(tmp_path)) == 2
     assert tip in {str(fragment.id) for fragment in fragments(tmp_path)}
     assert rows(tmp_path) == before
-    assert upkeep.merge(merged) is None
+    assert not merge(tmp_path)
     with manifest.reading() as reader:
         assert reader.load().all_of(TABLE) == sorted(before)
 
@@ -48,7 +50,7 @@ def test_upkeep_indexes_large_manifests_and_look_ups_use_it(tmp_path: Path, monk
     as_rust_leaves_it(tmp_path, numbered(6000))
     manifest = manifest_at(tmp_path)
 
-    upkeep.update_index(lance.dataset(str(tmp_path / DIRECTORY)))
+    upkeep.update_index(ManifestReader(storage_at(tmp_path)))
     put(manifest, "new")
 
     dataset = lance.dataset(str(tmp_path / DIRECTORY))
@@ -60,15 +62,15 @@ def test_upkeep_indexes_large_manifests_and_look_ups_use_it(tmp_path: Path, monk
 
 def test_upkeep_runs_as_the_catalog_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(upkeep, "EVERY_VERSIONS", 4)
-    monkeypatch.setattr(upkeep, "CLEAN_EVERY_ROUNDS", 2)
+    monkeypatch.setattr(cleanup, "KEEP_VERSIONS", 3)
     manifest = Manifest(storage_at(tmp_path), commit_retries=20)
-    monkeypatch.setattr(manifest._upkeep, "_keep", timedelta(0))
     for number in range(24):
         put(manifest, f"t{number}")
         manifest.close()
 
-    versions = list((tmp_path / DIRECTORY / "_versions").glob("*.manifest"))
-    assert len(versions) <= 8
+    files = VersionFiles(storage_at(tmp_path))
+    assert [number for number in range(1, 26) if files.exists(number)] == [1, 22, 23, 24, 25]
+    assert len(list((tmp_path / DIRECTORY / "data").iterdir())) == 4
     assert len(rows(tmp_path)) == 24
 
 
@@ -77,29 +79,35 @@ def test_without_a_tip_nothing_is_merged(tmp_path: Path):
     for start in range(0, upkeep.MERGE_WIDTH * (TIP_ROWS + 1), TIP_ROWS + 1):
         table = to_table([Entry(name, TABLE) for name in numbered(TIP_ROWS + 1, start)], SCHEMA)
         lance.write_dataset(table, str(tmp_path / DIRECTORY), mode="append")
-    assert upkeep.merge(lance.dataset(str(tmp_path / DIRECTORY))) is None
+    assert not merge(tmp_path)
 
     put(manifest_at(tmp_path), "new")
 
-    assert upkeep.merge(lance.dataset(str(tmp_path / DIRECTORY))) is not None
+    assert merge(tmp_path)
     assert [fragment.num_rows for fragment in fragments(tmp_path)] == [1, upkeep.MERGE_WIDTH * (TIP_ROWS + 1)]
 
 
 @pytest.mark.parametrize("is_touched", [True, False])
-def test_merge_beside_a_commit_loses_nothing(tmp_path: Path, is_touched: bool):
+def test_merge_beside_a_commit_loses_nothing(tmp_path: Path, is_touched: bool, monkeypatch: pytest.MonkeyPatch):
     manifest = manifest_at(tmp_path)
     for start in range(0, TIP_ROWS * 18, TIP_ROWS):
         put(manifest, *numbered(TIP_ROWS, start))
-    before = lance.dataset(str(tmp_path / DIRECTORY))
+    publish = ManifestWriter.publish
 
-    put(manifest, "new")
-    if is_touched:
-        remove(manifest, "t00001")
-        with pytest.raises(OSError, match="conflict"):
-            upkeep.merge(before)
-    else:
-        assert upkeep.merge(before) is not None
+    def publish_later(*arguments: Any) -> Any:
+        monkeypatch.setattr(ManifestWriter, "publish", publish)
+        put(manifest, "new")
+        if is_touched:
+            remove(manifest, "t00001")
+        return publish(*arguments)
+
+    monkeypatch.setattr(ManifestWriter, "publish", publish_later)
+    assert merge(tmp_path) is not is_touched
 
     assert rows(tmp_path).keys() == {*numbered(TIP_ROWS * 18), "new"} - ({"t00001"} if is_touched else set())
     put(manifest, "newer")
     assert manifest.get("newer") is not None
+
+
+def merge(root: Path) -> bool:
+    return upkeep.merge(storage_at(root), ManifestReader(storage_at(root)))

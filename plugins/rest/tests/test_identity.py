@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from lancespace.arrow import ArrowData
 from lancespace.operations import OPERATIONS
 from lancespace.requests import build
 from lancespace.testing.samples import sample, stream
+from lancespace.upstream import namespace_class
 from lancespace_rest.auth import Call
 from plugins.rest.tests.support import Seen, Server, reply
 
@@ -221,3 +223,18 @@ def test_no_repr_has_a_secret(server: Server):
 def test_headers_of_the_message_are_the_clients(server: Server, name: str):
     with pytest.raises(InvalidInputError, match="the client sets that header itself"):
         server.connect(**{f"header__{name}": "1"})
+
+
+def test_a_provider_may_be_an_object(server: Server):
+    """As pylance's ``RestNamespace(context_provider=…)``."""
+    namespace = namespace_class("rest")(uri=server.uri, context_provider=Provider("acme"))
+    namespace.list_tables("a")
+
+    assert server.seen[-1].headers["x-tenant"] == "acme"
+    with pytest.raises(InvalidInputError, match="name its class in the property"):
+        pickle.dumps(namespace)
+
+
+def test_an_object_that_provides_nothing_is_refused(server: Server):
+    with pytest.raises(InvalidInputError, match="the context_provider, a str, needs a method provide_context"):
+        namespace_class("rest")(uri=server.uri, context_provider="acme")

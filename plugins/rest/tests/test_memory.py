@@ -123,12 +123,19 @@ def test_installing_the_client_alone_brings_no_pylance():
 LIGHT = """
 import sys
 sys.modules["lance"] = sys.modules["fsspec"] = None
+import lance_namespace
 import lancespace
 namespace = lancespace.connect("rest", {"uri": sys.argv[1]})
 namespace.describe_namespace("a")
 assert "pyarrow" not in sys.modules, "pyarrow without Arrow data"
 namespace.create_table("t", [{"id": 1}])
 assert namespace.table("t").to_arrow().to_pylist() == [{"id": 1}]
+try:
+    namespace.table("t").dataset()
+except lance_namespace.UnsupportedOperationError as error:
+    assert "open table 't': this needs lance: pip install" in str(error), error
+else:
+    raise AssertionError("it was opened")
 namespace.close()
 """
 

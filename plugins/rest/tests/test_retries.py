@@ -16,8 +16,10 @@ import pytest
 from lance_namespace import InvalidInputError, LanceNamespaceError, ServiceUnavailableError, ThrottlingError
 
 import lancespace
+from lancespace.models import model
 from lancespace.operations import OPERATIONS
 from lancespace.testing.samples import sample, stream
+from lancespace_rest import bodies
 from lancespace_rest.retries import RetryPolicy, is_safe_after_failure, is_safe_after_status, retry_after
 from plugins.rest.tests.support import Reply, Server, error, reply, reset
 
@@ -51,6 +53,7 @@ def test_reads_are_repeated(trouble: Reply):
 
 @pytest.mark.parametrize("trouble", [*UNCERTAIN, Reply(408)])
 def test_writes_are_not_repeated(trouble: Reply):
+    """The server is asked whether it keeps idempotency keys, and does not say so."""
     with (
         Server([trouble, FOUND]) as server,
         server.connect(**QUICK) as namespace,
@@ -58,7 +61,8 @@ def test_writes_are_not_repeated(trouble: Reply):
     ):
         namespace.declare_table("t")
 
-    assert len(server.seen) == 1
+    assert [seen.method for seen in server.seen].count("POST") == 1
+    assert {seen.target for seen in server.seen[1:]} <= {"/v1/namespace/%24/list?delimiter=%24&limit=1"}
 
 
 def test_a_write_that_was_refused_is_repeated():
@@ -66,6 +70,41 @@ def test_a_write_that_was_refused_is_repeated():
         assert namespace.declare_table("t").location == "/x"
 
     assert len(server.seen) == 2
+
+
+def test_a_write_is_repeated_if_the_server_keeps_its_key():
+    """The key is the same; what the server answers itself is repeated only if it asks for that."""
+
+    def echo(handler: BaseHTTPRequestHandler, status: int, **headers: str) -> None:
+        handler.send_response(status)
+        for name, value in {"idempotency-key": handler.headers["idempotency-key"], **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.send_header("content-length", "2")
+        handler.end_headers()
+        handler.wfile.write(b"{}")
+
+    found = Reply(act=lambda handler: echo(handler, 200))
+    later = Reply(act=lambda handler: echo(handler, 409, retry_after="0"))
+    doubtful = Reply(act=lambda handler: echo(handler, 503))
+    replies = [Reply(act=reset), found, later, BUSY, found, doubtful]
+    with Server(replies) as server, server.connect(**QUICK) as namespace:
+        namespace.declare_table("t")
+        with pytest.raises(ServiceUnavailableError):
+            namespace.declare_table("u")
+    keys = [seen.headers["idempotency-key"] for seen in server.seen]
+    assert [seen.method for seen in server.seen] == ["POST", "GET", "POST", "POST", "POST", "POST"]
+    assert len(set(keys[:5])) == 1
+    assert keys[5] != keys[0]
+
+
+@pytest.mark.parametrize("row", OPERATIONS.values(), ids=lambda row: row.name)
+def test_writes_have_a_key(row: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bodies, "body_of", lambda *_, **__: bodies.JsonBody())
+    with lancespace.connect("rest", {"uri": "http://127.0.0.1:1"}) as namespace:
+        request = model(row.request).model_construct(id=["t"], index_name="i")
+        message = namespace.backend._message(row, request, None)
+
+    assert ("idempotency-key" in message.headers) is row.writes
 
 
 def test_whoever_wrote_is_told_that_it_may_have_happened():
@@ -123,8 +162,8 @@ def test_a_kept_connection_that_breaks_under_a_write_leaves_a_doubt():
         with pytest.raises(ServiceUnavailableError, match="may have been carried out"):
             namespace.declare_table("t")
 
-    assert len(server.seen) == 2
-    assert len({seen.peer for seen in server.seen}) == 1
+    assert [seen.method for seen in server.seen] == ["POST", "POST", "GET"]
+    assert len({seen.peer for seen in server.seen[:2]}) == 1
 
 
 @pytest.mark.parametrize(

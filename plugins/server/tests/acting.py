@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from lancespace import Namespace, connect
+from lancespace.principals import Principal
+from lancespace.principals import acting as acting_as
 from lancespace.properties import Property, Settings
-from lancespace_server.principals import PRINCIPAL
 
 
 def policy(folder: Path, **grants: tuple[str, str]) -> str:
@@ -27,20 +28,15 @@ def under(path: str, backend: str = "memory", **properties: str) -> Namespace:
     return connect(backend, {"wrappers": "authz", "authz.policy": path, **properties})
 
 
-@contextmanager
-def acting(principal: str) -> Iterator[None]:
-    """Everything inside is done by this principal."""
-    token = PRINCIPAL.set(principal)
-    try:
-        yield
-    finally:
-        PRINCIPAL.reset(token)
+def acting(name: str) -> AbstractContextManager[None]:
+    """Everything inside is done by the principal of this name."""
+    return acting_as(Principal(name))
 
 
 class Around:
     """A connection for a wrapper alone: settings, and hooks that the test answers."""
 
     def __init__(self, given: Mapping[str, str], hooks: object = None) -> None:
-        declared = [Property(name, "") for name in {"authz.policy", "authz.token_key", *given}]
+        declared = [Property(name, "") for name in {"authz.policy", "authz.api_keys", "authz.token_key", *given}]
         self.settings = Settings(declared, given, owner="test")
         self.hooks: Any = hooks

@@ -77,8 +77,9 @@ def running(command: list[str], folder: Path, *, environment: Mapping[str, str] 
 
 
 def served(folder: Path, *arguments: str, **keywords: Any) -> AbstractContextManager[Running]:
-    """``python -m lancespace_server`` on a free port."""
-    return running(["-m", "lancespace_server", *arguments, "--port", "0"], folder, **keywords)
+    """``python -m lancespace_server`` on a free port; in the process itself, unless the arguments say otherwise."""
+    workers = () if "--workers" in arguments else ("--workers", "1")
+    return running(["-m", "lancespace_server", *arguments, *workers, "--port", "0"], folder, **keywords)
 
 
 def hosted(folder: Path) -> AbstractContextManager[Running]:
@@ -164,7 +165,7 @@ def main() -> None:
     with _listen(settings) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         factory: Any = HostFactory(settings)
-        work(listener, factory, settings, lambda: say(f"startup complete, serving many on {url}"))
+        work(listener, factory, settings, None, lambda: say(f"startup complete, serving many on {url}"))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ import pytest
 from lance_namespace import InvalidInputError
 
 from lancespace import connect
+from lancespace.principals import PRINCIPAL, Principal
 from lancespace_server import ServerSettings, create_app, pace
-from lancespace_server.principals import PRINCIPAL
 from lancespace_server.request import Answer, Request
 from lancespace_server.serving import open_namespace
 from lancespace_server.settings import API_KEYS_VARIABLE
@@ -208,7 +208,7 @@ def test_nobody_acts_afterwards(app: Any):
     trusted(app, "there")
     request = Request("POST", "/v1/table/ns%24t/exists", b"", [HOST, JSON], None, is_secure=False)
 
-    async def ask() -> str | None:
+    async def ask() -> Principal | None:
         assert app.at_once(request, b"{}").status == 200
         return PRINCIPAL.get()
 

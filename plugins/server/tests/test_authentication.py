@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import http.server
 import json
@@ -88,6 +89,8 @@ class TestKeysAndTokens:
             ({"aud": None}, 'missing the "aud" claim'),
             ({"nbf": 1 << 40}, "not yet valid"),
             ({"sub": ""}, "names nobody"),
+            ({"nbf": 10**400}, "not yet valid"),
+            ({"exp": float("inf")}, "must be an integer"),
         ],
     )
     def test_tokens_for_other_times_and_places(
@@ -98,6 +101,23 @@ class TestKeysAndTokens:
 
         assert answer.status_code == 401
         assert reason in answer.json()["error"]
+
+    def test_a_token_for_ever_is_a_token(self, server: Running, signer: Signer):
+        with client(server, headers={"authorization": f"Bearer {signer.token('alice', exp=10**400)}"}) as web:
+            assert [web.get("/v1/table").status_code for _ in range(2)] == [200, 200]
+
+    def test_a_token_that_is_nested_too_deeply_is_refused(self, server: Running):
+        head = base64.urlsafe_b64encode(b'{"alg": "RS256", "x": ' + b"[" * 20_000 + b"]" * 20_000 + b"}").decode()
+        with client(server, headers={"authorization": f"Bearer {head.rstrip('=')}.e30.e30"}) as web:
+            assert web.get("/v1/table").status_code == 401
+
+    @pytest.mark.parametrize("name", ["x-api-key", "authorization"])
+    def test_a_credential_is_sent_once(self, server: Running, name: str):
+        """With two of them, a proxy may have checked one and the server the other."""
+        with client(server, headers=[(name, "alices key"), (name, "bobs key")]) as web:
+            answers = [web.get("/v1/table"), web.post("/v1/table/t/exists"), web.get("/metrics")]
+
+        assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(400, 13)] * 3
 
     def test_every_credential_that_is_sent_must_be_good(self, server: Running, signer: Signer):
         good, bad = f"Bearer {signer.token('carol')}", f"Bearer {Signer('first').token('carol')}"

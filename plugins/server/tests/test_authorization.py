@@ -11,11 +11,11 @@ from lance_namespace import InvalidInputError, PermissionDeniedError
 
 import lancespace
 from lancespace.operations import OPERATIONS
+from lancespace.principals import Principal, acting
 from lancespace.testing import examples
 from lancespace.testing.samples import sample, stream
 from lancespace_server.needs import action_of
 from lancespace_server.policy import Policy
-from lancespace_server.principals import PRINCIPAL
 from plugins.server.tests.hosting import Running, client, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
@@ -82,7 +82,7 @@ def test_patterns(tmp_path: Path):
     ]
 
     def allowed(who: str) -> list[str]:
-        return [name for name in names if policy.allows(who, "read", tuple(name.split("$")) if name else ())]
+        return [name for name in names if policy.allows(Principal(who), "read", tuple(name.split("$")) if name else ())]
 
     assert allowed("exact") == ["a$b"]
     assert allowed("child") == ["c$x"]
@@ -91,7 +91,7 @@ def test_patterns(tmp_path: Path):
     assert allowed("prefix") == ["f", "fx"]
     assert allowed("all") == names
     assert allowed("nobody") == []
-    assert not policy.allows("all", "write", ("a",))
+    assert not policy.allows(Principal("all"), "write", ("a",))
 
 
 @pytest.mark.parametrize(
@@ -136,15 +136,12 @@ def test_nothing_passes_without_a_grant(tmp_path: Path, operation: lancespace.op
     arguments = [examples.data(operation.name)] if operation.takes_data else []
 
     for principal in (None, "key:stranger"):
-        token = PRINCIPAL.set(principal)
-        try:
+        with acting(None if principal is None else Principal(principal)):
             if operation.name == "list_all_tables" and principal:
                 assert namespace.list_all_tables().tables == []
                 continue
             with pytest.raises(PermissionDeniedError):
                 namespace.call(operation, examples.fields(operation.name), *arguments)
-        finally:
-            PRINCIPAL.reset(token)
 
 
 @pytest.fixture(scope="module")

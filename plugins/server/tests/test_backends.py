@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import httpx
@@ -196,3 +197,15 @@ def test_table_functions_are_not_run_unless_enabled(namespace: Namespace):
     with pytest.raises(PermissionDeniedError, match=r"udf\.enabled"):
         namespace.create_materialized_view("filled", **function, with_no_data=False)
     assert namespace.table("output").count() == 0
+
+
+def test_decimals_go_in_beside_other_columns(namespace: Namespace):
+    """The buffers of an Arrow stream are at multiples of 8 bytes, and Lance wants 16 for a decimal."""
+    price = pa.array([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(20, 2))
+    namespace.create_table("priced", pa.table({"price": price}))
+    for number in range(1, 4):
+        rows = pa.table({"name": ["x" * number] * 3, "id": range(3), "price": price})
+        namespace.create_table("priced", rows, mode="overwrite")
+        namespace.insert_into_table("priced", rows)
+
+        assert namespace.table("priced").to_arrow()["price"].to_pylist() == price.to_pylist() * 2

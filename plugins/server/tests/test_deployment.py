@@ -118,7 +118,7 @@ class TestBehindNginx:
     def test_names_arrive_as_they_were_sent(self, front: str, folder: Path, name: str):
         with through(front, folder, "admin") as admin, pytest.raises(TableNotFoundError) as missing:
             admin.describe_table(id=[name])
-        assert f"There is no table '{name}'." in str(missing.value)
+        assert f"Table not found: '{name}'." in str(missing.value)
 
     def test_what_is_for_machines_inside_is_not_shown_and_ids_are_nginxs(self, front: str, folder: Path):
         trusting = ssl.create_default_context(cafile=str(folder / "ca.pem"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lancespace.principals import Principal
 from lancespace_server import ServerSettings
 from lancespace_server.__main__ import parser
 from lancespace_server.policy import ACTIONS, Policy
@@ -55,4 +56,4 @@ def test_the_policy_on_the_page_is_valid(tmp_path: Path):
     (tmp_path / "policy.toml").write_text(text)
 
     policy = Policy.load(str(tmp_path / "policy.toml"))
-    assert all(policy.allows("key:admin", action, ()) for action in ACTIONS)
+    assert all(policy.allows(Principal("key:admin"), action, ()) for action in ACTIONS)

@@ -199,7 +199,7 @@ def test_errors_of_a_query_come_before_its_answer(http: httpx.Client):
     create(http, "strict")
     answer = http.post("/v1/table/strict/query", json={"k": 1, "vector": {}, "filter": "no_such = 1"})
 
-    assert (answer.status_code, answer.json()["code"]) == (404, 12)
+    assert (answer.status_code, answer.json()["code"]) == (400, 12)
 
 
 def test_bare_answers(http: httpx.Client):

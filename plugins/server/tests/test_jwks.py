@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from lance_namespace import ServiceUnavailableError, UnauthenticatedError
 
+from lancespace.principals import Principal
 from lancespace_server import ServerSettings
 from lancespace_server.auth import jwks
 from lancespace_server.auth.jwks import Jwks
@@ -144,16 +145,16 @@ def test_who_has_a_known_key_does_not_wait_for_the_source(
 def test_a_key_without_an_algorithm_is_for_all_of_its_type_that_are_set(tmp_path: Path, signer: Signer, algorithm: str):
     ours = tokens(tmp_path, entry_of(signer, alg=None))
 
-    assert ours.subject(signer.token(algorithm=algorithm)) == "alice"
+    assert ours.principal(signer.token(algorithm=algorithm)) == Principal("jwt:alice")
     with pytest.raises(UnauthenticatedError, match=r"not allowed|not accepted"):
-        tokens(tmp_path, entry_of(signer, alg=None), algorithms=("ES256", "RS384")).subject(
+        tokens(tmp_path, entry_of(signer, alg=None), algorithms=("ES256", "RS384")).principal(
             signer.token(algorithm=algorithm)
         )
 
 
 def test_a_key_with_an_algorithm_is_for_that_only(tmp_path: Path, signer: Signer):
     with pytest.raises(UnauthenticatedError, match="not allowed"):
-        tokens(tmp_path, entry_of(signer, alg="RS256")).subject(signer.token(algorithm="RS512"))
+        tokens(tmp_path, entry_of(signer, alg="RS256")).principal(signer.token(algorithm="RS512"))
 
 
 def test_the_curve_of_a_key_decides_its_algorithm(tmp_path: Path, signer: Signer):
@@ -161,9 +162,9 @@ def test_the_curve_of_a_key_decides_its_algorithm(tmp_path: Path, signer: Signer
     entry = {**json.loads(jwt.algorithms.ECAlgorithm.to_jwk(key.public_key())), "kid": "first"}
     ours = tokens(tmp_path, entry)
 
-    assert ours.subject(signer.token(algorithm="ES384", key=key)) == "alice"
+    assert ours.principal(signer.token(algorithm="ES384", key=key)) == Principal("jwt:alice")
     with pytest.raises(UnauthenticatedError):
-        ours.subject(signer.token(algorithm="RS256"))
+        ours.principal(signer.token(algorithm="RS256"))
 
 
 @pytest.mark.parametrize("changes", [{"use": "enc"}, {"key_ops": ["encrypt"], "use": None}])
@@ -171,7 +172,7 @@ def test_keys_for_other_purposes_do_not_count(tmp_path: Path, signer: Signer, ch
     ours = tokens(tmp_path, entry_of(signer, **changes), entry_of(Signer("other")), "no key at all")
 
     with pytest.raises(UnauthenticatedError, match="a key that this server does not know"):
-        ours.subject(signer.token())
+        ours.principal(signer.token())
 
 
 def test_a_shared_secret_in_the_set_is_no_key(tmp_path: Path, signer: Signer):
@@ -179,19 +180,19 @@ def test_a_shared_secret_in_the_set_is_no_key(tmp_path: Path, signer: Signer):
     entry = {"kty": "oct", "kid": "first", "alg": "HS256", "k": "c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3M"}
 
     with pytest.raises(ServiceUnavailableError, match="has no public key"):
-        tokens(tmp_path, entry).subject(signer.token(algorithm="HS256", key=secret))
+        tokens(tmp_path, entry).principal(signer.token(algorithm="HS256", key=secret))
 
 
 def test_a_token_without_a_key_id_is_for_a_set_of_one(tmp_path: Path, signer: Signer):
     claims = jwt.decode(signer.token(), options={"verify_signature": False})
     token = jwt.encode(claims, signer.key, "RS256")
 
-    assert tokens(tmp_path, entry_of(signer)).subject(token) == "alice"
+    assert tokens(tmp_path, entry_of(signer)).principal(token) == Principal("jwt:alice")
     with pytest.raises(UnauthenticatedError, match="does not know"):
-        tokens(tmp_path, entry_of(signer), entry_of(Signer("other"))).subject(token)
+        tokens(tmp_path, entry_of(signer), entry_of(Signer("other"))).principal(token)
 
 
 @pytest.mark.parametrize("subject", ["", "  "])
 def test_a_token_of_nobody_is_refused(tmp_path: Path, signer: Signer, subject: str):
     with pytest.raises(UnauthenticatedError, match="names nobody"):
-        tokens(tmp_path, entry_of(signer)).subject(signer.token(subject))
+        tokens(tmp_path, entry_of(signer)).principal(signer.token(subject))

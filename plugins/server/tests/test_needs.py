@@ -19,6 +19,7 @@ from lance_namespace import (
 
 from lancespace.functions import virtual_column
 from lancespace.operations import OPERATIONS, Subject
+from lancespace.principals import Principal
 from lancespace.testing import examples
 from lancespace.testing.waiting import until
 from lancespace_server.authorization import AuthorizationWrapper, authorize, with_policy
@@ -162,9 +163,9 @@ def test_names_are_checked_before_anything_is_granted_on_them(tmp_path: Path):
     request = DescribeTableRequest(id=["a$b"])
 
     with pytest.raises(InvalidInputError, match="contains the delimiter"):
-        authorize(grants, "bob", OPERATIONS["describe_table"], request)
+        authorize(grants, Principal("bob"), OPERATIONS["describe_table"], request)
     with pytest.raises(InvalidInputError, match="longer than"):
-        authorize(grants, "bob", OPERATIONS["describe_table"], DescribeTableRequest(id=["y" * 58_000]))
+        authorize(grants, Principal("bob"), OPERATIONS["describe_table"], DescribeTableRequest(id=["y" * 58_000]))
     assert grants.allows.cache_info().currsize == 0
 
 

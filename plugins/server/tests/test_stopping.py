@@ -15,8 +15,8 @@ from plugins.server.tests.callers import BIG, BIG_ROWS, chunk, connection, head,
 from plugins.server.tests.hosting import client, running, served
 
 
-@pytest.mark.parametrize(("workers", "code"), [(1, -signal.SIGTERM), (2, 0)])
-def test_what_runs_is_finished_before_the_server_stops(tmp_path: Path, workers: int, code: int):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_runs_is_finished_before_the_server_stops(tmp_path: Path, workers: int):
     root = str(tmp_path / "catalog")
     with served(tmp_path, "dir", f"root={root}", "--workers", str(workers)) as server:
         assert server.lines().count("serving") == 1
@@ -31,7 +31,7 @@ def test_what_runs_is_finished_before_the_server_stops(tmp_path: Path, workers: 
                 running.sendall(chunk(BIG[start : start + 1_000_000]))
             running.sendall(b"0\r\n\r\n")
             answer = received(running)
-        assert server.process.wait(30) == code
+        assert server.process.wait(30) == 0
 
     assert answer.startswith(b"HTTP/1.1 200 ")
     with connect("dir", {"root": root}) as catalog:

@@ -52,9 +52,15 @@ class Folder:
         return [row["id"] for row in self.rows(table)]
 
     @property
+    def runs(self) -> Path:
+        """Where runs claim the pipeline."""
+        return self.path / "lake" / "__jobs" / "pipelines" / "orders.runs"
+
+    @property
     def state(self) -> Path:
         """Where the pipeline remembers."""
-        return self.path / "lake" / "__jobs" / "pipelines" / "orders.json"
+        (found,) = (self.path / "lake" / "__jobs" / "pipelines" / "orders.state").iterdir()
+        return found
 
 
 def outcomes(found: list[Outcome]) -> dict[str, tuple[str, int]]:

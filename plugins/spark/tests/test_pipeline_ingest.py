@@ -20,7 +20,7 @@ from lance_namespace import (
 
 from lancespace import jobs
 from lancespace_spark.pipeline import load, plan, run
-from lancespace_spark.pipeline.state import PipelineState
+from lancespace_spark.pipeline.state import PipelineState, files_of
 from plugins.spark.tests.pipelines import INGEST, Folder
 
 WATCHED = """
@@ -93,11 +93,11 @@ def test_one_run_at_a_time(folder: Folder, tmp_path: Path) -> None:
         other.kill()
     assert folder.run()["ingest"][1] == 2  # The owner is gone, as one sees on the same machine.
     assert folder.ids("raw.orders") == [1, 2]
-    assert not list(folder.state.with_name("orders.runs").iterdir())
+    assert not list(folder.runs.iterdir())
 
 
 def test_a_run_that_gave_no_sign_for_long_is_followed_and_does_not_go_on(folder: Folder) -> None:
-    claim = folder.state.with_name("orders.runs") / "1"
+    claim = folder.runs / "1"
     claim.parent.mkdir(parents=True)
     claim.write_text(json.dumps({"owner": "elsewhere:1", "at": time.time()}))
     with pytest.raises(ConcurrentModificationError, match="elsewhere:1"):
@@ -110,6 +110,32 @@ def test_a_run_that_gave_no_sign_for_long_is_followed_and_does_not_go_on(folder:
     (claim.parent / "3").write_text(json.dumps({"owner": "elsewhere:1", "at": time.time()}))
     with pytest.raises(ConcurrentModificationError, match="took over"):
         next(slow)
+
+
+def test_a_run_that_was_paused_while_another_one_ran_does_not_go_on(folder: Folder) -> None:
+    """The numbers begin again after that one, so a number alone would not tell."""
+    steps = INGEST + '[[step]]\nname = "tidy"\nkind = "compact"\ntable = "raw.orders"\n'
+    slow = run(folder.pipeline(steps))
+    next(slow)
+    (folder.runs / "1.alive").write_text(json.dumps({"owner": "elsewhere:1", "at": time.time() - 1000}))
+    assert folder.run(steps)["tidy"]
+    assert not list(folder.runs.iterdir())
+    with pytest.raises(ConcurrentModificationError, match="took over"):
+        next(slow)
+
+
+def test_a_run_that_was_paused_saves_nothing_over_what_another_one_knows(folder: Folder) -> None:
+    pipeline = folder.pipeline()
+    with folder.namespace() as namespace:
+        files = files_of(namespace, pipeline)
+        paused = PipelineState(files, pipeline)
+        for _ in range(2):
+            PipelineState(files, pipeline).succeeded(pipeline.steps[0], {"of": "the other"})
+        with pytest.raises(ConcurrentModificationError, match="took over"):
+            paused.succeeded(pipeline.steps[0], {"of": "the paused"})
+        found = PipelineState(files, pipeline).entry(pipeline.steps[0])
+    assert found is not None
+    assert found.seen == {"of": "the other"}
 
 
 def test_a_catalog_that_remembers_nothing_is_refused(folder: Folder) -> None:
@@ -184,5 +210,5 @@ def test_an_interrupted_import_of_files_that_are_gone_is_told(folder: Folder, mo
 def test_a_damaged_memory_is_told(folder: Folder) -> None:
     folder.run()
     folder.state.write_text("{")
-    with pytest.raises(InvalidTableStateError, match=r"pipelines/orders.json .* is damaged .* restore it"):
+    with pytest.raises(InvalidTableStateError, match=r"pipelines/orders.state/\d+.json .* is damaged .* restore it"):
         folder.run()

@@ -104,7 +104,7 @@ def test_workers_are_forked_by_a_daemon_that_has_loaded_what_takes_long(spark: S
 def test_what_is_wrong_is_told_before_any_task(spark: SparkSession, root: str) -> None:
     with pytest.raises(AnalysisException, match="has no column 'price'; it has id, name, v"):
         read(spark, root, columns="price")
-    with pytest.raises(AnalysisException, match=r"There is no table 'sales\.missing'"):
+    with pytest.raises(AnalysisException, match=r"Table not found: 'sales\.missing'"):
         read(spark, root, "sales.missing")
     with pytest.raises(AnalysisException, match="the option 'version' cannot be 'soon'"):
         read(spark, root, version="soon")

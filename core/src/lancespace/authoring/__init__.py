@@ -30,9 +30,11 @@ def write_backend(name: str, into: Path) -> Path:
 
     _check(name)
     folder = into / f"{PREFIX}{name}"
-    if folder.exists():
-        raise InvalidInputError(f"There is {str(folder)!r} already: remove it, or choose another name or directory.")
     with translated(f"write {str(folder)!r}"):
+        if folder.exists():
+            raise InvalidInputError(
+                f"There is {str(folder)!r} already: remove it, or choose another name or directory."
+            )
         for source in sorted(path for path in TEMPLATES.rglob("*") if path.is_file() and path.suffix != ".pyc"):
             parts = (re.sub("^dot-", ".", part) for part in source.relative_to(TEMPLATES).parts)
             target = folder.joinpath(*(_renamed(part, name) for part in parts))

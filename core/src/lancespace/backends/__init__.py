@@ -6,20 +6,22 @@ where its tables are.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lancespace.backends.base import Backend
 
 if TYPE_CHECKING:
+    from lancespace.backends.entries import TableEntry
     from lancespace.backends.tables import TableBackend
 
-__all__ = ["Backend", "TableBackend"]
+__all__ = ["Backend", "TableBackend", "TableEntry"]
+
+_MODULES = {"TableBackend": "tables", "TableEntry": "entries"}
 
 
 def __getattr__(name: str) -> Any:
-    """Load TableBackend on use: it brings pylance, which a light client such as REST does without."""
-    if name != "TableBackend":
+    """Load what brings pylance on use: a light client such as REST does without."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lancespace.backends.tables import TableBackend
-
-    return TableBackend
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -21,6 +21,8 @@ class Backend:
 
     properties: ClassVar[tuple[Property, ...]] = ()
     """What it takes at connect; anything else is refused before it is built."""
+    uses_lance: ClassVar[bool] = False
+    """Whether it opens tables with the Lance SDK, which a process that was forked may not be able to use."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lance_namespace import (
-    DeclareTableRequest,
     DeregisterTableRequest,
     DescribeNamespaceRequest,
     DescribeTableRequest,
@@ -16,26 +17,23 @@ from lance_namespace import (
     DropNamespaceResponse,
     DropTableRequest,
     DropTableResponse,
-    InvalidInputError,
+    InternalError,
     ListNamespacesRequest,
     ListTablesRequest,
     ListTablesResponse,
     NamespaceExistsRequest,
     NamespaceExistsResponse,
     NamespaceNotFoundError,
-    RegisterTableRequest,
-    RegisterTableResponse,
-    RenameTableRequest,
-    RenameTableResponse,
     TableExistsRequest,
     TableExistsResponse,
     TableNotFoundError,
 )
 
 from lancespace import identifiers
-from lancespace.backends.choices import DROP_BEHAVIORS, DROP_MODES, REGISTER_MODES, choose
+from lancespace.backends.choices import DROP_BEHAVIORS, DROP_MODES, choose
 from lancespace.hookspecs import hookimpl
-from lancespace.tables.access import TableAccess, TableRef
+from lancespace.storage import overlap
+from lancespace.tables.access import TableAccess
 from lancespace.tables.paging import paginate
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 class CatalogOperations(TableAccess):
-    """Existence, dropping, registering, renaming and recursive listing, by way of the basic operations."""
+    """Existence, dropping and recursive listing, by way of the basic operations."""
 
     cascades_itself: ClassVar[bool] = False
     """Whether the backend's own ``drop_namespace`` does Cascade, in one step; otherwise this class empties it first."""
@@ -59,7 +57,6 @@ class CatalogOperations(TableAccess):
         list_namespaces: Callable[..., Any]
         describe_namespace: Callable[..., Any]
         drop_namespace: Callable[..., Any]
-        declare_table: Callable[..., Any]
         list_tables: Callable[..., Any]
         deregister_table: Callable[..., Any]
 
@@ -81,43 +78,31 @@ class CatalogOperations(TableAccess):
     @hookimpl
     def list_all_tables(self, request: ListTablesRequest) -> ListTablesResponse:
         """Every table of the catalog by its joined identifier."""
-        tables, token = paginate(sorted(self._walk([], request)), request.page_token, request.limit)
+        found = sorted(identifiers.join(names) for names in self._walk([], request.include_declared))
+        tables, token = paginate(found, request.page_token, request.limit)
         return ListTablesResponse(tables=tables, page_token=token)
 
     @hookimpl
-    def register_table(self, request: RegisterTableRequest) -> RegisterTableResponse:
-        """Enter a name for a table that is already in storage."""
-        mode = choose("mode", request.mode, REGISTER_MODES)
-        ref = TableRef(tuple(request.id or ()), request.location, self.connection.storage(request.location).options)
-        if not ref.exists():
-            raise InvalidInputError(
-                f"There is no Lance table at {request.location!r}: create it first, or declare_table."
-            )
-        if mode == "Overwrite" and self._is_there(request.id):
-            self.deregister_table(DeregisterTableRequest(id=request.id))
-        declared = self.declare_table(
-            DeclareTableRequest(id=request.id, location=request.location, properties=request.properties)
-        )
-        return RegisterTableResponse(location=declared.location, properties=declared.properties)
-
-    @hookimpl
     def drop_table(self, request: DropTableRequest) -> DropTableResponse:
-        """Take the name out, then delete the data: a crash between leaves unreachable files, never half a table."""
+        """Take the name out, then delete the data: a crash between leaves unreachable files, never half a table.
+
+        The data of the entry that was taken out is deleted: the table may have been dropped and created again since it
+        was located.
+        """
         ref = self.locate(request)
         gone = self.deregister_table(DeregisterTableRequest(id=request.id))
-        _delete_data(self.storage_for(ref), ref)
-        return DropTableResponse(id=request.id, location=ref.location, properties=gone.properties)
-
-    @hookimpl
-    def rename_table(self, request: RenameTableRequest) -> RenameTableResponse:
-        """Enter the new name for the same location, then take the old one out: a crash leaves two names, never none."""
-        names = request.id or []
-        parent = names[:-1] if request.new_namespace_id is None else request.new_namespace_id
-        target = identifiers.parse([*parent, request.new_table_name])
-        described = self.describe_table(DescribeTableRequest(id=names))
-        self.declare_table(DeclareTableRequest(id=target, location=described.location, properties=described.properties))
-        self.deregister_table(DeregisterTableRequest(id=names))
-        return RenameTableResponse()
+        if gone.location is None:
+            raise InternalError(
+                f"The table {ref.name!r} was deregistered and its files were kept: the backend's deregister_table must "
+                "answer the location of the entry that it took out."
+            )
+        storage = self.storage_for(replace(ref, location=gone.location))
+        users = self._users_of(storage)
+        if users:
+            _log.warning("The files of the dropped table %r are kept: they belong to %s, too", ref.name, users)
+        else:
+            _delete_data(storage, ref.name)
+        return DropTableResponse(id=request.id, location=gone.location, properties=gone.properties)
 
     @hookimpl(wrapper=True, specname="drop_namespace")
     def empty_before_cascade(
@@ -131,18 +116,33 @@ class CatalogOperations(TableAccess):
         return (yield)
 
     def _drop_contents(self, names: list[str]) -> None:
-        for table in list(self._each("tables", self.list_tables, ListTablesRequest, names)):
-            self.drop_table(DropTableRequest(id=[*names, table]))
-        for child in list(self._each("namespaces", self.list_namespaces, ListNamespacesRequest, names)):
-            self._drop_contents([*names, child])
-            self.drop_namespace(DropNamespaceRequest(id=[*names, child]))
+        """Drop what is in a namespace; another caller may be dropping the same."""
+        with suppress(NamespaceNotFoundError):
+            for table in list(self._each("tables", self.list_tables, ListTablesRequest, names)):
+                with suppress(TableNotFoundError):
+                    self.drop_table(DropTableRequest(id=[*names, table]))
+            for child in list(self._each("namespaces", self.list_namespaces, ListNamespacesRequest, names)):
+                self._drop_contents([*names, child])
+                self.drop_namespace(DropNamespaceRequest(id=[*names, child], mode="Skip"))
 
-    def _walk(self, names: list[str], request: ListTablesRequest) -> Iterator[str]:
-        asked = {"include_declared": request.include_declared}
-        for table in self._each("tables", self.list_tables, ListTablesRequest, names, **asked):
-            yield identifiers.join([*names, table])
-        for child in self._each("namespaces", self.list_namespaces, ListNamespacesRequest, names):
-            yield from self._walk([*names, child], request)
+    def _walk(self, names: list[str], include_declared: bool | None = None) -> Iterator[list[str]]:
+        """The tables below a namespace; a namespace that is dropped meanwhile has none."""
+        asked = {"include_declared": include_declared}
+        with suppress(NamespaceNotFoundError):
+            for table in self._each("tables", self.list_tables, ListTablesRequest, names, **asked):
+                yield [*names, table]
+            for child in self._each("namespaces", self.list_namespaces, ListNamespacesRequest, names):
+                yield from self._walk([*names, child], include_declared)
+
+    def _users_of(self, storage: Storage) -> list[str]:
+        """The tables whose location is this one, contains it or lies inside it."""
+        users = []
+        for names in self._walk([]):
+            with suppress(TableNotFoundError, NamespaceNotFoundError):  # It was dropped meanwhile.
+                location = self.describe_table(DescribeTableRequest(id=names)).location
+                if overlap(storage, self.connection.storage(location)):
+                    users.append(identifiers.show(names))
+        return users
 
     def _each(
         self, field: str, listing: Callable[..., Any], model: Callable[..., Any], names: list[str], **asked: object
@@ -156,13 +156,6 @@ class CatalogOperations(TableAccess):
             if not token:
                 return
 
-    def _is_there(self, names: list[str] | None) -> bool:
-        try:
-            self.describe_table(DescribeTableRequest(id=names))
-        except TableNotFoundError:
-            return False
-        return True
-
     def _has_namespace(self, names: list[str]) -> bool:
         try:
             self.describe_namespace(DescribeNamespaceRequest(id=names))
@@ -171,11 +164,11 @@ class CatalogOperations(TableAccess):
         return True
 
 
-def _delete_data(storage: Storage, ref: TableRef) -> None:
+def _delete_data(storage: Storage, name: str) -> None:
     """Delete what a dropped table leaves; a writer that began before may still add files, which nobody reads."""
     try:
-        storage.delete_tree(storage.path(ref.location))
+        storage.delete_tree(storage.path())
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-        _log.warning("The table %r was written to while it was dropped; files may be left in storage", ref.name)
+        _log.warning("The table %r was written to while it was dropped; files may be left in storage", name)

@@ -20,7 +20,6 @@ from lance_namespace import (
     DeclareTableResponse,
     DescribeTableRequest,
     InternalError,
-    RegisterTableRequest,
     TableAlreadyExistsError,
     TableNotFoundError,
     TableVersionNotFoundError,
@@ -28,6 +27,7 @@ from lance_namespace import (
 
 from lancespace import identifiers
 from lancespace.backends.choices import CREATE_MODES, choose
+from lancespace.backends.messages import table_exists
 from lancespace.errors import translate, translated
 from lancespace.hookspecs import hookimpl
 from lancespace.tables.access import TableAccess, TableRef
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lancespace.arrow import ArrowData
+    from lancespace.backends.entries import TableEntry
 
 
 STORAGE_VERSION = "new_table_data_storage_version"
@@ -49,7 +50,10 @@ class CreationOperations(TableAccess):
 
     if TYPE_CHECKING:
         declare_table: Callable[..., Any]
-        register_table: Callable[..., Any]
+        replaceable: Callable[[TableRef, dict[str, str]], TableEntry]
+        replace_properties: Callable[[TableEntry, dict[str, str]], None]
+        mergeable: Callable[[TableRef, dict[str, str]], TableEntry]
+        merge_properties: Callable[[TableEntry, dict[str, str]], None]
 
     @hookimpl
     def create_table(self, request: CreateTableRequest, data: ArrowData) -> CreateTableResponse:
@@ -74,6 +78,7 @@ class CreationOperations(TableAccess):
         ref, declared = self._reserve(request)
         if declared is None and ref.exists():
             return self._on_existing(request, ref, reader, mode)
+        entry = self.mergeable(ref, request.properties) if declared is None and request.properties else None
         try:
             version = self._write_first_version(request, ref, reader)
         except TableAlreadyExistsError as error:
@@ -82,6 +87,9 @@ class CreationOperations(TableAccess):
             if mode == "Create":
                 raise
             version = ref.open().version
+        else:
+            if entry is not None and request.properties:
+                self.merge_properties(entry, request.properties)
         return self._created(request, ref, version, declared)
 
     def create_declared(self, ref: TableRef, reader: pa.RecordBatchReader) -> int:
@@ -93,9 +101,15 @@ class CreationOperations(TableAccess):
 
     def _write_first_version(self, request: CreateTableRequest, ref: TableRef, reader: pa.RecordBatchReader) -> int:
         try:
-            return self._commit(request, ref, _write_files(ref, reader, request))
+            version = self._commit(request, ref, _write_files(ref, reader, request))
         except TableVersionNotFoundError as error:  # Lance saw a version, which was gone when it was read.
             raise TableNotFoundError(f"The table {ref.name!r} was created and dropped by somebody else.") from error
+        if self.locate(request).location != ref.location:
+            raise ConcurrentModificationError(
+                f"The table {ref.name!r} was dropped and declared again by another caller while it was created: "
+                "send the data again."
+            )
+        return version
 
     def _commit(self, request: CreateTableRequest, ref: TableRef, written: Any) -> int:
         try:
@@ -128,31 +142,26 @@ class CreationOperations(TableAccess):
         declared = self.declare_table(DeclareTableRequest(id=request.id, properties=request.properties))
         return self.locate(request), declared
 
-    def replace_properties(self, ref: TableRef, properties: dict[str, str]) -> None:
-        """Have the catalog keep other properties of a table, which was overwritten.
-
-        A backend overrides this if its catalog does it in one step.
-        """
-        names, location = list(ref.id), ref.location
-        self.register_table(RegisterTableRequest(id=names, location=location, mode="Overwrite", properties=properties))
+    def check_overwrite(self, ref: TableRef) -> None:
+        """Refuse to overwrite a table, as one whose files are also those of another."""
 
     def _on_existing(
         self, request: CreateTableRequest, ref: TableRef, reader: pa.RecordBatchReader, mode: str
     ) -> CreateTableResponse:
         if mode == "Create":
-            raise TableAlreadyExistsError(
-                f"The table {identifiers.show(request.id or [])!r} exists already: "
-                "choose another name, or the mode 'exist_ok' or 'overwrite'."
-            )
+            raise table_exists(request.id or [], "choose another name, or the mode 'exist_ok' or 'overwrite'")
         if mode == "ExistOk":
             return self._created(request, ref, ref.open().version)
         import lance
 
+        self.check_overwrite(ref)
+        entry = None if request.properties is None else self.replaceable(ref, request.properties)
+
         target = ref.location if ref.versions is None else ref.open()
         with translated(f"overwrite table {ref.name!r}"):
             dataset = lance.write_dataset(reader, target, mode="overwrite", **_write_options(ref, request))
-        if request.properties is not None:
-            self.replace_properties(ref, request.properties)
+        if entry is not None and request.properties is not None:
+            self.replace_properties(entry, request.properties)
         return self._created(request, ref, dataset.version)
 
     def _delete_files(self, ref: TableRef, fragments: list[Any]) -> None:
@@ -228,8 +237,6 @@ def _commit_first_version(ref: TableRef, transaction: Any) -> int:
     except OSError as error:
         if not ref.exists():
             raise translate(error, about=f"create table {ref.name!r}") from error
-        raise TableAlreadyExistsError(
-            f"The table {ref.name!r} was created by somebody else at the same time."
-        ) from error
+        raise table_exists(ref.id, "another writer created it at the same time") from error
     version: int = created.version
     return version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import (
@@ -21,7 +22,10 @@ from lancespace.backends.changes import read_actions
 from lancespace.connection import UDF_PROPERTY
 from lancespace.engines import Job, JobState, JobStatus
 from lancespace.errors import translated
+from lancespace.expressions import shallow
 from lancespace.hookspecs import hookimpl
+from lancespace.operations import OPERATIONS
+from lancespace.principals import acting
 from lancespace.tables.access import name_of
 from lancespace.tables.backfill import Backfill, Plan
 from lancespace.tables.recipes import FunctionRecipe, Recipe, recipe_for
@@ -31,7 +35,9 @@ if TYPE_CHECKING:
     import lance
 
     from lancespace.connection import Connection
+    from lancespace.engines import Work
 
+_BACKFILL = OPERATIONS["alter_table_backfill_columns"]
 _NUMBERS = ("read_version", "num_frags", "concurrency", "task_size", "commit_granularity")
 
 
@@ -59,9 +65,18 @@ class JobOperations(TableTransactions):
         recipe = self._recipe(request, dataset)
         if request.where is not None:
             with translated(f"backfill where {request.where!r}"):
-                dataset.scanner(columns=[], with_row_id=True, filter=request.where).explain_plan()
+                dataset.scanner(columns=[], with_row_id=True, filter=shallow(request.where)).explain_plan()
         plan = Plan(self.locate(request), request.branch, recipe, request.where, **numbers)
-        job = Job("backfill", name_of(request), Backfill(plan).run, plan.fingerprint())
+
+        def run(work: Work) -> None:
+            check = partial(self.connection.hooks.check_access, operation=_BACKFILL, request=request)
+            check()
+            if isinstance(recipe, FunctionRecipe):
+                with acting(recipe.creator):
+                    check()
+            Backfill(plan).run(work)
+
+        job = Job("backfill", name_of(request), run, plan.fingerprint())
         return AlterTableBackfillColumnsResponse(job_id=self._engine().submit_job(job=job))
 
     @hookimpl
@@ -114,6 +129,8 @@ class JobOperations(TableTransactions):
         if isinstance(recipe, FunctionRecipe):
             self.allow_functions(request.column)
             recipe.function.check(dataset)
+        elif self.connection.limits is not None:  # The expression may have come with the table.
+            self.connection.limits.check(recipe.sql, f"the expression of column {request.column!r}")
         return recipe
 
     def _engine(self) -> Any:
@@ -135,6 +152,7 @@ def _facts(status: JobStatus) -> dict[str, str | None]:
         "rows": None if status.rows is None else str(status.rows),
         "rows_per_second": None if status.rate is None else f"{status.rate:.0f}",
         "owner": status.owner,
+        "creator": status.creator or None,
         "created_at": _time(status.created_at),
         "started_at": _time(status.started_at),
         "updated_at": _time(status.updated_at),

@@ -6,11 +6,13 @@ connections never share a catalog; closing one deletes its tables.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
 import uuid
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lance_namespace import (
@@ -31,20 +33,17 @@ from lance_namespace import (
     ListNamespacesResponse,
     ListTablesRequest,
     ListTablesResponse,
-    NamespaceAlreadyExistsError,
-    NamespaceNotEmptyError,
     NamespaceNotFoundError,
-    RenameTableRequest,
-    RenameTableResponse,
-    TableAlreadyExistsError,
-    TableNotFoundError,
 )
 
-from lancespace import identifiers
 from lancespace.backends.choices import CREATE_MODES, DROP_MODES, choose
+from lancespace.backends.entries import TableEntry
+from lancespace.backends.messages import namespace_exists, namespace_not_empty, no_namespace, no_table, table_exists
 from lancespace.backends.tables import TableBackend
 from lancespace.connection import Connection
 from lancespace.hookspecs import hookimpl
+from lancespace.storage.locations import location_taken
+from lancespace.storage.store import overlap
 from lancespace.tables.access import TableRef
 from lancespace.tables.paging import paginate
 
@@ -70,7 +69,7 @@ class MemoryBackend(TableBackend):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._root = _Namespace()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._directory: str | None = None
 
     @hookimpl
@@ -85,13 +84,13 @@ class MemoryBackend(TableBackend):
         names = tuple(request.id or ())
         with self._lock:
             if not names:
-                raise NamespaceAlreadyExistsError("The root namespace exists always.")
+                raise namespace_exists([])
             parent = self._namespace(names[:-1])
             if names[-1] in parent.tables:
-                raise NamespaceAlreadyExistsError(f"There is a table {identifiers.show(names)!r} already.")
+                raise namespace_exists(names, "table")
             existing = parent.children.get(names[-1])
             if existing is not None and mode == "Create":
-                raise NamespaceAlreadyExistsError(f"The namespace {identifiers.show(names)!r} exists already.")
+                raise namespace_exists(names)
             if existing is not None and mode == "Overwrite":
                 self._refuse_full(existing, names)
             if existing is None or mode == "Overwrite":
@@ -134,11 +133,9 @@ class MemoryBackend(TableBackend):
         """Enter a table name."""
         names = tuple(request.id or ())
         with self._lock:
-            parent = self._namespace(names[:-1])
-            if names[-1] in parent.tables:
-                raise TableAlreadyExistsError(f"The table {identifiers.show(names)!r} exists already.")
-            if names[-1] in parent.children:
-                raise TableAlreadyExistsError(f"There is a namespace {identifiers.show(names)!r} already.")
+            parent = self._refuse_taken(names)
+            if request.location is not None:
+                self._refuse_shared(names, request.location)
             location = request.location or f"{self._tables_directory()}/{uuid.uuid4().hex}.lance"
             table = parent.tables[names[-1]] = _Table(location, dict(request.properties or {}))
             return DeclareTableResponse(location=table.location, properties=table.properties, storage_options={})
@@ -170,11 +167,17 @@ class MemoryBackend(TableBackend):
             del self._namespace(names[:-1]).tables[names[-1]]
         return DeregisterTableResponse(id=list(names), location=table.location, properties=table.properties)
 
-    @hookimpl
-    def rename_table(self, request: RenameTableRequest) -> RenameTableResponse:
-        """Move the entry in one step, which the base class cannot promise."""
+    def replace_entry(self, old: TableEntry, new: TableEntry) -> None:
+        """Replace the entry of a table, under the lock."""
         with self._lock:
-            return super().rename_table(request)
+            table = self._table(old.id)
+            old.check(table.location, table.properties)
+            if new.id != old.id:
+                self._refuse_taken(new.id)
+            if new.location != old.location:
+                self._refuse_shared(new.id, new.location)
+            del self._namespace(old.id[:-1]).tables[old.id[-1]]
+            self._namespace(new.id[:-1]).tables[new.id[-1]] = _Table(new.location, dict(new.properties))
 
     @hookimpl
     def close(self) -> None:
@@ -186,26 +189,51 @@ class MemoryBackend(TableBackend):
         """Made on first need, since connecting writes nothing; removed with the backend even if nobody closes it."""
         if self._directory is None:
             self._directory = tempfile.mkdtemp(prefix="lancespace-")
-            weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
+            weakref.finalize(self, _delete_of_process, os.getpid(), self._directory)
         return self._directory
 
-    def _namespace(self, names: Names) -> _Namespace:
+    def _namespace(self, names: Names, table: Names = ()) -> _Namespace:
         found = self._root
         for name in names:
             if name not in found.children:
-                raise NamespaceNotFoundError(f"There is no namespace {identifiers.show(names)!r}.")
+                raise no_namespace(names, table)
             found = found.children[name]
         return found
 
     def _table(self, names: Names) -> _Table:
-        tables = self._namespace(names[:-1]).tables
+        tables = self._namespace(names[:-1], table=names).tables
         if names[-1] not in tables:
-            raise TableNotFoundError(f"There is no table {identifiers.show(names)!r}.")
+            raise no_table(names)
         return tables[names[-1]]
+
+    def _refuse_taken(self, names: Names) -> _Namespace:
+        """The namespace in which a table of this name may be entered."""
+        parent = self._namespace(names[:-1])
+        if names[-1] in parent.tables:
+            raise table_exists(names)
+        if names[-1] in parent.children:
+            raise table_exists(names, "a namespace has this name: choose another")
+        return parent
 
     def _refuse_full(self, namespace: _Namespace, names: Names) -> None:
         if namespace.tables or namespace.children:
-            raise NamespaceNotEmptyError(
-                f"The namespace {identifiers.show(names)!r} holds {len(namespace.tables)} tables and "
-                f"{len(namespace.children)} namespaces: drop them first, or use the behavior 'Cascade'."
-            )
+            raise namespace_not_empty(names, [*names, next(iter([*namespace.tables, *namespace.children]))])
+
+    def _refuse_shared(self, names: Names, location: str) -> None:
+        """Refuse a location that another table has, contains or lies inside."""
+        place = self.connection.storage(location)
+        for other, table in self._tables((), self._root):
+            if other != names and overlap(place, self.connection.storage(table.location)):
+                raise location_taken(location, other)
+
+    def _tables(self, names: Names, namespace: _Namespace) -> Iterator[tuple[Names, _Table]]:
+        """All tables below a namespace."""
+        yield from (((*names, name), table) for name, table in namespace.tables.items())
+        for name, child in namespace.children.items():
+            yield from self._tables((*names, name), child)
+
+
+def _delete_of_process(pid: int, directory: str) -> None:
+    """Delete a directory, unless this is a forked process that ends: then it is the parent's."""
+    if pid == os.getpid():
+        shutil.rmtree(directory, ignore_errors=True)

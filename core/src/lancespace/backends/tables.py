@@ -11,6 +11,7 @@ from lance_namespace import DescribeTableRequest, DescribeTableResponse
 from lancespace.backends.base import Backend
 from lancespace.backends.catalog import CatalogOperations
 from lancespace.backends.creation import CreationOperations
+from lancespace.backends.entries import EntryOperations
 from lancespace.backends.jobs import JobOperations
 from lancespace.backends.views import ViewOperations
 from lancespace.hookspecs import hookimpl
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 class TableBackend(
     CatalogOperations,
+    EntryOperations,
     CreationOperations,
     DataOperations,
     QueryOperations,
@@ -69,9 +71,11 @@ class TableBackend(
 ):
     """Implement the eight basic operations of the spec, marked with ``@hookimpl``, and get the others.
 
-    The Lance SDK does the rest at the location that ``describe_table`` answers. Override any operation that the
-    catalog can do better, for example ``rename_table`` where it can be atomic.
+    The Lance SDK does the rest at the location that ``describe_table`` answers. What needs a change of an entry in one
+    step, such as ``rename_table``, is there if the backend implements ``replace_entry`` too.
     """
+
+    uses_lance = True
 
     @abstractmethod
     def create_namespace(self, request: CreateNamespaceRequest) -> CreateNamespaceResponse:
@@ -93,7 +97,7 @@ class TableBackend(
     def declare_table(self, request: DeclareTableRequest) -> DeclareTableResponse:
         """Enter a table name, atomically: of several callers exactly one succeeds.
 
-        The location is ``request.location`` if that is given, otherwise the backend's choice.
+        The location is ``request.location`` if that is given; otherwise the backend chooses one that no table ever had.
         """
 
     @abstractmethod
@@ -106,7 +110,10 @@ class TableBackend(
 
     @abstractmethod
     def deregister_table(self, request: DeregisterTableRequest) -> DeregisterTableResponse:
-        """Take the name out of the catalog and leave the data where it is."""
+        """Take the name out of the catalog, atomically, and leave the data where it is.
+
+        The answer has the location and the properties of the entry that was taken out.
+        """
 
     def storage_for(self, ref: TableRef) -> Storage:
         """The storage of a table's directory."""

@@ -9,8 +9,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lance_namespace import (
+    BatchCommitTablesRequest,
     CreateTableRequest,
     DescribeTableRequest,
+    InvalidTableStateError,
     ListTablesRequest,
     NamespaceNotFoundError,
     TableNotFoundError,
@@ -22,6 +24,7 @@ from lancespace.backends.choices import CREATE_MODES, DROP_BEHAVIORS, choose
 from lancespace.engines import Job
 from lancespace.hookspecs import hookimpl
 from lancespace.operations import OPERATIONS, Kind, Subject
+from lancespace.principals import acting
 from lancespace.tables.access import MAIN_BRANCH, TableAccess
 from lancespace.views.auto import AutoRefresh
 from lancespace.views.marks import View, in_use, view_of
@@ -80,7 +83,8 @@ class ViewGuards(TableAccess):
         found = []
         for object_id in self._each("tables", self.list_all_tables, ListTablesRequest, []):
             names = identifiers.split(object_id)
-            with suppress(TableNotFoundError, NamespaceNotFoundError):  # Somebody dropped it meanwhile.
+            # Somebody may have dropped it meanwhile; and what cannot be read is an error for its own table only.
+            with suppress(TableNotFoundError, NamespaceNotFoundError, InvalidTableStateError):
                 found.append(view_of(names, self.describe_table(DescribeTableRequest(id=names)).properties))
         return [view for view in found if view is not None]
 
@@ -99,6 +103,15 @@ class ViewGuards(TableAccess):
             users = [v.names for v in outside if any(source[: len(names)] == names for source in v.sources)]
             if users:
                 raise in_use(names, users)
+        return (yield)
+
+    @hookimpl(wrapper=True, specname="batch_commit_tables")
+    def keep_sources_in_batches(self, request: BatchCommitTablesRequest) -> Around:
+        """A batch takes no source of a view away, as no single operation does."""
+        if not self.guards_sources:
+            for operation in request.operations:
+                if operation.deregister_table is not None:
+                    self._refuse_source(operation.deregister_table)
         return (yield)
 
     @hookimpl(tryfirst=True, specname="close")
@@ -130,7 +143,8 @@ class ViewGuards(TableAccess):
         """A table has changed: have the views that follow it refreshed."""
         for view in self._automatic_views():
             if names in view.sources:
-                self._auto.changed(view.names)
+                with acting(view.creator):  # The refresh is not the doing of whoever has changed the source.
+                    self._auto.changed(view.names)
 
     def _automatic_views(self) -> list[View]:
         with self._looking:

@@ -26,6 +26,8 @@ from lancespace.connection import UDF_PROPERTY
 from lancespace.engines import Job
 from lancespace.errors import translated
 from lancespace.hookspecs import hookimpl
+from lancespace.operations import OPERATIONS
+from lancespace.principals import PRINCIPAL, acting
 from lancespace.tables.access import name_of
 from lancespace.views import calls, conform, queries
 from lancespace.views.definition import CHUNKER, Definition, define, stored
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 REFRESHED = "lancespace.view.sources"
 """What describe_table calls the versions of the sources that a view's rows were made from."""
 
+_REFRESH = OPERATIONS["refresh_materialized_view"]
 _POSITIVE = ("max_rows_per_fragment", "concurrency", "source_task_size", "output_limit")
 
 
@@ -94,6 +97,7 @@ class ViewOperations(ViewGuards):
             self.connection.hooks.describe_table(request=asked)  # Wrappers may forbid it to this caller.
             return self.open(DescribeTableRequest(id=list(names)))
 
+        self._check_query(definition)
         planned = queries.plan(definition.sql, open_source)
         if not planned.sources:
             raise InvalidInputError("source_query reads no table: there is nothing to keep a view of.")
@@ -102,7 +106,7 @@ class ViewOperations(ViewGuards):
         else:
             calls.check_columns(definition.call, planned.schema)
         sources = tuple(sorted(planned.sources))
-        return View(tuple(request.id or ()), definition.kind, sources, bool(request.auto_refresh))
+        return View(tuple(request.id or ()), definition.kind, sources, bool(request.auto_refresh), PRINCIPAL.get())
 
     def _reserve_view(self, view: View, definition: Definition) -> None:
         """Create the view's table, without rows and with the catalog's mark.
@@ -119,6 +123,11 @@ class ViewOperations(ViewGuards):
             dataset = self.open(request)
             if DEFINITION in dataset.metadata or not dataset.schema.equals(definition.schema):
                 raise
+
+    def _check_query(self, definition: Definition) -> None:
+        """Refuse a query beyond the limits of the server, if this is one; it may have come with the table."""
+        if self.connection.limits is not None:
+            self.connection.limits.check_statement(definition.sql, "source_query")
 
     def _allow_function(self, name: str) -> None:
         """Refuse to run a function that came with a view, unless the connection trusts whoever made that."""
@@ -137,15 +146,19 @@ class ViewOperations(ViewGuards):
         return job_id
 
     def _run(self, view: View, refresh: Refresh, work: Work) -> None:
-        """Refresh a view, and have those follow that are made from it."""
-        if refresh.run(work):
-            self.changed(view.names)
+        """Refresh a view with the rights of its creator, and have those follow that are made from it."""
+        with acting(view.creator):
+            request = RefreshMaterializedViewRequest(id=list(view.names))
+            self.connection.hooks.check_access(operation=_REFRESH, request=request)
+            if refresh.run(work):
+                self.changed(view.names)
 
     def _refresh(self, view: View, options: Options, version: int | None = None) -> Refresh:
         """A refresh from the sources as they are now; from here on, it sees nothing else."""
         ref = self.locate(DescribeTableRequest(id=list(view.names)))
         dataset = ref.open()
         definition = stored(dataset.metadata, ref.name)
+        self._check_query(definition)
         if definition.call is not None:
             self._allow_function(ref.name)
         sources = tuple(self._pinned(names, version) for names in view.sources)

@@ -51,6 +51,8 @@ class JobStatus:
     """When it last changed or, while it runs, showed that it is alive."""
     owner: str = ""
     """The host and process that runs it."""
+    creator: str = ""
+    """Who started it, if that is known: it has the rights that they have when it begins."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """What ``alter_transaction`` has set."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import logging
 import threading
@@ -56,7 +57,7 @@ class LocalEngine:
             if self._ticker is None:
                 self._ticker = threading.Thread(target=self._tick, name="lancespace-heartbeat", daemon=True)
                 self._ticker.start()
-        self._pool.submit(running.run)
+        self._pool.submit(contextvars.copy_context().run, running.run)  # It acts as whoever started it.
         return job_id
 
     @hookimpl

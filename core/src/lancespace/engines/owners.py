@@ -16,15 +16,21 @@ LAPSE = 6
 
 
 def status_of(record: Mapping[str, Any]) -> JobStatus:
-    """The status that a record tells of; FAILED if its owner has been silent for too long."""
+    """The status that a record tells of; FAILED if its owner is gone, or silent for too long."""
     known = {name: record[name] for name in JobStatus.__dataclass_fields__ if name in record}
     status = JobStatus(**known | {"state": JobState(record["state"])})
     silence = time.time() - status.updated_at
-    if status.state.is_final or silence < LAPSE * record["heartbeat"]:
+    if status.state.is_final:
+        return status
+    if is_gone(status.owner):
+        reason = f"its owner {status.owner} has ended"
+    elif silence >= LAPSE * record["heartbeat"]:
+        reason = f"its owner {status.owner} has not been heard of for {silence:.0f} s"
+    else:
         return status
     message = (
-        f"its owner {status.owner} has not been heard of for {silence:.0f} s, the job was {status.message!r}: "
-        "send the request again, it goes on from what was finished"
+        f"{reason}, the job was {status.message or status.state.value!r}: send the request again, it goes on from what "
+        "was finished"
     )
     return replace(status, state=JobState.FAILED, message=message)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from lancespace.engines import JobState, JobStatus
 from lancespace.engines import fingerprint as digest
 from lancespace.engines.ids import began, is_job_id
-from lancespace.engines.owners import is_gone, status_of
+from lancespace.engines.owners import status_of
 
 if TYPE_CHECKING:
     from lancespace.engines.files import JobFiles
@@ -96,26 +96,42 @@ class JobRecords:
         holder = None if latest == 0 else self._files.read(f"{folder}/{_CLAIM}{latest}")
         if holder is not None and not self._is_over(holder.decode()):
             return None
-        if holder is not None and self._has_succeeded(holder.decode()):
-            self.forget(fingerprint)
-            latest = 0
-        if not self._files.create(f"{folder}/{_CLAIM}{latest + 1}", job_id.encode()):
+        mine = f"{folder}/{_CLAIM}{latest + 1}"
+        if not self._files.create(mine, job_id.encode()):
             return None
-        first = self._files.read(f"{folder}/{_CLAIM}1")
+        if latest and self._files.read(f"{folder}/{_CLAIM}{latest}") != holder:
+            self._files.delete(mine)  # While this job was paused, others ended and one more began: numbers anew.
+            return None
+        if holder is not None and self._has_succeeded(holder.decode()):
+            self._begin_anew(fingerprint, latest)
+        first = self._files.read(f"{folder}/{_CLAIM}{min(self._claims(fingerprint), default=1)}")
         return job_id if first is None else first.decode()
 
-    def _latest_claim(self, fingerprint: str) -> int:
+    def _begin_anew(self, fingerprint: str, latest: int) -> None:
+        """Drop the results, and the claims up to a number; a claim after them stays, so a pause does no harm."""
+        folder = f"{_CHECKPOINTS}/{fingerprint}"
+        for name in self._files.names(folder):
+            if name.endswith(".json"):
+                self._files.delete(f"{folder}/{name}")
+        for number in self._claims(fingerprint):
+            if number <= latest:
+                self._files.delete(f"{folder}/{_CLAIM}{number}")
+
+    def _claims(self, fingerprint: str) -> list[int]:
         names = self._files.names(f"{_CHECKPOINTS}/{fingerprint}")
-        return max((int(name[len(_CLAIM) :]) for name in names if name.startswith(_CLAIM)), default=0)
+        return [int(name[len(_CLAIM) :]) for name in names if name.startswith(_CLAIM)]
+
+    def _latest_claim(self, fingerprint: str) -> int:
+        return max(self._claims(fingerprint), default=0)
 
     def _has_succeeded(self, job_id: str) -> bool:
         record = self._record(job_id)
         return record is not None and record["state"] == JobState.SUCCEEDED.value
 
     def _is_over(self, job_id: str) -> bool:
-        """Whether a job has ended, or its owner has; on this machine, one need not wait to see that."""
+        """Whether a job has ended, or its owner has."""
         record = self._record(job_id)
-        return record is None or status_of(record).state.is_final or is_gone(str(record["owner"]))
+        return record is None or status_of(record).state.is_final
 
     def checkpoints(self, fingerprint: str) -> Mapping[str, Any]:
         """The results that are kept for a fingerprint, by key."""
@@ -175,7 +191,16 @@ class JobRecords:
                 self.forget(fingerprint)
 
     def _record(self, job_id: str) -> Any:
-        return self._json(f"{job_id}/record.json")
+        """The record of a job; one that is not as we write them counts as none."""
+        record = self._json(f"{job_id}/record.json")
+        if record is None:
+            return None
+        try:
+            status_of(record)
+        except (LookupError, TypeError, ValueError):
+            _log.warning("The record of the job %s is damaged, and passed over", job_id)
+            return None
+        return record
 
     def _numbered_properties(self, job_id: str) -> tuple[int, dict[str, str]]:
         names = (name.partition(".") for name in self._files.names(job_id))

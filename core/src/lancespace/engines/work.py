@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lancespace.engines import Job, JobState, JobStatus, Result, Task
 from lancespace.engines.ids import new_job_id
 from lancespace.engines.threads import in_threads
-from lancespace.errors import JobCanceled
+from lancespace.errors import JobCanceled, is_panic, translate
+from lancespace.principals import PRINCIPAL
 
 if TYPE_CHECKING:
     from lancespace.engines.records import JobRecords
@@ -48,7 +49,11 @@ class RunningJob:
         self._is_to_stop = threading.Event()
         now = time.time()
         owner = f"{socket.gethostname()}:{os.getpid()}"
-        self._status = JobStatus(new_job_id(), job.kind, job.about, created_at=now, updated_at=now, owner=owner)
+        who = PRINCIPAL.get()
+        creator = "" if who is None else who.name
+        self._status = JobStatus(
+            new_job_id(), job.kind, job.about, created_at=now, updated_at=now, owner=owner, creator=creator
+        )
         self._written: JobStatus | None = None
         self._kept_as = job.fingerprint or self._status.job_id
         self._first = self._status.job_id
@@ -88,7 +93,8 @@ class RunningJob:
             self._end(JobState.CANCELED, "cancelled: send the request again to go on from what was finished")
         except BaseException as error:  # noqa: BLE001 - whatever a job raises is its outcome, also sys.exit
             _log.warning("The job %s (%s) failed", self.status.job_id, self._job.kind, exc_info=True)
-            self._end(JobState.FAILED, f"{type(error).__name__}: {error}")
+            shown = translate(error) if is_panic(error) else error
+            self._end(JobState.FAILED, f"{type(shown).__name__}: {shown}")
 
     def report(self, fraction: float, message: str, rows: int | None = None) -> None:
         """See :meth:`lancespace.engines.Work.report`."""

@@ -13,6 +13,7 @@ from lance_namespace import ConcurrentModificationError, InvalidInputError, Unsu
 
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
+from lancespace.expressions import all_shallow, shallow
 from lancespace.handles import TableHandle
 from lancespace.jobs import blobs, deletions
 from lancespace.jobs.rounds import in_rounds
@@ -79,7 +80,7 @@ def update_rows(
             raise UnsupportedOperationError(
                 f"update_rows sets whole columns, and {column!r} is a part of one: set that, e.g. with named_struct(…)"
             )
-    pairs = tuple(sorted(updates.items()))
+    pairs = tuple(sorted(all_shallow(updates).items()))
     mark = fingerprint("update", namespace.namespace_id(), handle.id, pairs, where)
     return submit(namespace, Job("update", handle.name, lambda work: _run_update(handle, pairs, where, work), mark))
 
@@ -235,7 +236,7 @@ def _check(handle: TableHandle, where: str | None) -> lance.LanceDataset:
     """Open the table and have the filter understood before a job is made of it."""
     dataset = handle.open()
     with translated(f"change rows of table {handle.name!r} where {where!r}"):
-        dataset.scanner(columns=[], with_row_id=True, filter=where).explain_plan()
+        dataset.scanner(columns=[], with_row_id=True, filter=shallow(where)).explain_plan()
     return dataset
 
 

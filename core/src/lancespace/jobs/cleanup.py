@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from lance_namespace import InvalidTableStateError
+
 from lancespace.engines import Job
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
 from lancespace.jobs.stages import FOLDER
 from lancespace.jobs.submitted import SubmittedJob, submit
+from lancespace.storage import clock
 
 if TYPE_CHECKING:
     from lancespace.engines import Work
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 KEPT = timedelta(days=7)
 """How long old versions, and files that no version names, are kept by default: a writer may be about to commit them."""
+_MOST_AHEAD = timedelta(hours=1)
+"""How far the clock of this machine may be ahead of the store's; Lance spares younger files by this machine's."""
 SLICE = 1000
 """How many versions are deleted at once: Lance lists the table each time, so there are slices only where it pays."""
 
@@ -55,6 +60,7 @@ def clean_up(
 def delete_slice(task: _Slice) -> dict[str, int]:
     """Delete versions, and what only they had; in the end what dead writers left. Runs wherever the engine computes."""
     is_last = task.before is None
+    need_clock(task.handle)
     with translated(f"clean up table {task.handle.name!r}"):
         done = task.handle.open().cleanup_old_versions(
             older_than=task.age, delete_unverified=task.is_quiet and is_last, error_if_tagged_old_versions=False
@@ -62,6 +68,22 @@ def delete_slice(task: _Slice) -> dict[str, int]:
         if is_last:
             _remove_abandoned(task.handle, task.older_than if task.is_quiet else max(task.older_than, KEPT))
     return {"versions": done.old_versions, "bytes": done.bytes_removed}
+
+
+def need_clock(handle: TableHandle) -> None:
+    """Refuse to delete by the clock of a machine that is far ahead of the store's: files would seem old that are new.
+
+    Raises:
+        InvalidTableStateError: If it is.
+    """
+    place = handle.place()
+    storage = handle.storage(place)
+    ahead = clock.ahead(storage, storage.path(place.location))
+    if ahead > _MOST_AHEAD:
+        raise InvalidTableStateError(
+            f"The clock of this machine is {ahead} ahead of the store's, so files that others are writing would seem "
+            "old: set the clock, then clean up again. Nothing was deleted."
+        )
 
 
 def _run(handle: TableHandle, older_than: timedelta, is_quiet: bool, work: Work) -> None:
@@ -96,7 +118,7 @@ def _remove_abandoned(handle: TableHandle, older_than: timedelta) -> None:
         return
     for entry in found:
         files = storage.filesystem.find(entry["name"], detail=True).values()
-        newest = max((_seconds(file) for file in files), default=0.0)
+        newest = max((_seconds(file) for file in files), default=time.time())
         if time.time() - newest > older_than.total_seconds():
             storage.delete_tree(entry["name"])
 

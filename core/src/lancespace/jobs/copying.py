@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import TableAlreadyExistsError
-
+from lancespace.backends.messages import table_exists
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translated
 from lancespace.handles import TableHandle
@@ -106,7 +105,7 @@ def _commit(stage: Stage, schema: pa.Schema, fragments: list[FragmentMetadata]) 
 
 def _refuse_existing(copy: TableHandle) -> None:
     if copy.latest() is not None:
-        raise TableAlreadyExistsError(f"The table {copy.name!r} exists already: choose another name, or drop it.")
+        raise table_exists(copy.id)
 
 
 def _files(fragment: Any) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from lance_namespace import (
     CreateTableVersionResponse,
     DescribeTableVersionRequest,
     DescribeTableVersionResponse,
+    InternalError,
     ListTableVersionsRequest,
     ListTableVersionsResponse,
     TableVersionNotFoundError,
@@ -39,6 +40,7 @@ def commit_next(handle: TableHandle, transaction: Transaction) -> int:
 
     Raises:
         ConcurrentModificationError: If others have committed since then; nothing has happened.
+        InternalError: If this process was paused so long that it is unknown whether the commit was made.
     """
     import lance
 
@@ -58,6 +60,8 @@ def commit_next(handle: TableHandle, transaction: Transaction) -> int:
             namespace_client_managed_versioning=True,
         )
     except Exception as error:
+        if gate.unknown is not None:
+            raise gate.unknown from error
         if gate.refused is None:
             raise translate(error, about=f"commit to table {handle.name!r}") from error
         directory.delete_if_there(directory.name_of_staged(gate.refused))  # Lance keeps it, as it cannot know.
@@ -87,6 +91,8 @@ class _Gate:
         self._base = base
         self.refused: str | None = None
         """The staged manifest that others were faster than, if they were."""
+        self.unknown: InternalError | None = None
+        """Why nobody knows whether the commit was made; Lance takes that for a conflict."""
 
     def namespace_id(self) -> str:
         return self._namespace.namespace_id()
@@ -111,6 +117,9 @@ class _Gate:
             return self._versions.create_table_version(request)
         except ConcurrentModificationError:
             self.refused = request.manifest_path
+            raise
+        except InternalError as error:
+            self.unknown = error
             raise
 
 

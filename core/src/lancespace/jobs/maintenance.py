@@ -13,7 +13,7 @@ from lancespace import identifiers
 from lancespace.engines import Job, fingerprint
 from lancespace.errors import translate
 from lancespace.handles import TableHandle
-from lancespace.jobs.cleanup import KEPT
+from lancespace.jobs.cleanup import KEPT, need_clock
 from lancespace.jobs.rounds import ROUNDS
 from lancespace.jobs.submitted import JobFailedError, SubmittedJob, submit
 from lancespace.views import marks
@@ -67,6 +67,7 @@ def _improve(task: _Table) -> int | None:
     if marks.DEFINITION not in dataset.metadata:
         dataset.optimize.compact_files()
     dataset.optimize.optimize_indices()
+    need_clock(task.handle)
     dataset.cleanup_old_versions(older_than=task.older_than, error_if_tagged_old_versions=False)
     version: int = dataset.latest_version
     return version

@@ -25,12 +25,14 @@ def declare(handle: TableHandle) -> bool:
 def take_back(handle: TableHandle) -> None:
     """Drop a table that a failed job has declared, unless others have begun to write to it.
 
-    No catalog drops a table on the condition that it has no version, so the look comes right before the drop. Files
-    without a version are those of somebody who is about to commit: then the declaration stays, and harms nobody.
+    Files without a version are those of a writer that is about to commit: then the declaration stays, and harms nobody.
+    A backend that has ``drop_declared`` drops on that condition; for others the look comes right before the drop.
     """
+    namespace = handle.namespace
+    drop = getattr(namespace.backend, "drop_declared", namespace.drop_table)
     with suppress(TableNotFoundError, NamespaceNotFoundError):
         if handle.latest() is None and not _has_files(handle):
-            handle.namespace.drop_table(list(handle.id))
+            drop(list(handle.id))
 
 
 def _has_files(handle: TableHandle) -> bool:

@@ -18,7 +18,9 @@ class CountedRows:
     """The rows of a task, counted as they pass."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = iter(batches)
+        from lancespace.alignment import aligned
+
+        self._batches = aligned(batches)
         self._first: pa.RecordBatch | None = None
         self.count = 0
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from lancespace.storage.options import Option, OptionTable
-from lancespace.storage.store import Credentials, Storage, as_uri, scheme_of
+from lancespace.storage.store import Credentials, Storage, as_uri, overlap, scheme_of
 
-__all__ = ["Credentials", "Option", "OptionTable", "Storage", "as_uri", "scheme_of"]
+__all__ = ["Credentials", "Option", "OptionTable", "Storage", "as_uri", "overlap", "scheme_of"]

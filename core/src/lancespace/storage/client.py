@@ -7,6 +7,13 @@ from lancespace.storage.values import boolean, duration, integer
 
 _TUNING = "Tunes pylance's own client and decides nothing about what is stored; fsspec's client has its own measure."
 
+REFRESH_OFFSET = Option(
+    "refresh_offset_millis",
+    lance="refresh_offset_millis",
+    type=integer,
+    note="Tells pylance how long before they expire vended credentials are renewed; fsspec gets none that are vended.",
+)
+
 TUNING = (
     Option("client_retry_timeout", lance="client_retry_timeout", type=integer, note=_TUNING),
     Option("download_retry_count", lance="download_retry_count", type=integer, note=_TUNING),
@@ -19,6 +26,7 @@ TUNING = (
     Option("http2_max_frame_size", lance="http2_max_frame_size", type=integer, note=_TUNING),
     Option("pool_idle_timeout", lance="pool_idle_timeout", type=duration, note=_TUNING),
     Option("pool_max_idle_per_host", lance="pool_max_idle_per_host", type=integer, note=_TUNING),
+    REFRESH_OFFSET,
     Option("randomize_addresses", lance="randomize_addresses", type=boolean, note=_TUNING),
     *(
         Option(f"lance_aimd_{name}", lance=f"lance_aimd_{name}", note=_TUNING)

@@ -23,6 +23,11 @@ STAGED_PREFIX = ".put-"
 """Begins the names of files that are not in place yet; if the writer dies, one stays and means nothing."""
 
 
+def is_staged(name: str) -> bool:
+    """Whether a file or directory is not in place yet: that shows in its name, which no table's directory can have."""
+    return name.startswith(STAGED_PREFIX) and "." not in name[len(STAGED_PREFIX) :]
+
+
 class LocalStorage:
     """The storage plugin for the local file system; it needs no options and refuses any."""
 
@@ -61,7 +66,7 @@ class LocalStorage:
 def _move_into_place(target: Path, data: bytes) -> bool:
     """Make the directory and the file in it elsewhere, then give the directory its name, unless that was taken."""
     target.parent.parent.mkdir(parents=True, exist_ok=True)
-    staged = target.parent.parent / f".put-{uuid.uuid4().hex}"
+    staged = target.parent.parent / f"{STAGED_PREFIX}{uuid.uuid4().hex}"
     staged.mkdir()
     (staged / target.name).write_bytes(data)
     try:
@@ -76,7 +81,7 @@ def _move_into_place(target: Path, data: bytes) -> bool:
 
 def _link_into_place(target: Path, data: bytes) -> None:
     """Write beside the target, then give it its name as well, which fails if the name is taken."""
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".put-") as staged:
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=STAGED_PREFIX) as staged:
         staged.write(data)
         staged.flush()
         os.fsync(staged.fileno())

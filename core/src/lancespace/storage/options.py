@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lance_namespace import InvalidInputError
 
-from lancespace.storage import values
+from lancespace.storage import elsewhere, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -57,6 +58,8 @@ class Option:
     """Why only one of pylance and fsspec is told."""
     refused: str = ""
     """Why the option is not taken and what to do instead; follows "option 'x' "."""
+    harmless: bool = False
+    """Whether a refused option is ignored with a warning, since nothing that is stored depends on it."""
 
     @property
     def lance_names(self) -> tuple[str, ...]:
@@ -135,9 +138,13 @@ class OptionTable:
     def _settings(self, given: Mapping[str, str]) -> dict[str, _Setting]:
         found: dict[str, _Setting] = {}
         for spelling, text in given.items():
-            option = self._by_spelling.get(spelling.lower()) or self._refuse_unknown(spelling)
+            option = self._by_spelling.get(spelling.lower())
+            if option is None:
+                self._refuse_unknown(spelling)
+                continue
             if option.refused:
-                self._refuse(f"option {spelling!r} {option.refused}")
+                self._refuse_option(option, spelling)
+                continue
             self._enter(found, option, text, f"option {spelling!r}")
         for option in self.options.values():
             self._enter_environment(found, option)
@@ -188,7 +195,22 @@ class OptionTable:
     def _refuse(self, message: str) -> NoReturn:
         raise InvalidInputError(f"{self.store} storage: {message}.")
 
-    def _refuse_unknown(self, spelling: str) -> NoReturn:
+    def _refuse_option(self, option: Option, spelling: str) -> None:
+        message = f"option {spelling!r} {option.refused}"
+        if not option.harmless:
+            self._refuse(message)
+        warnings.warn(f"{self.store} storage: {message}.", UserWarning, stacklevel=2)
+
+    def _refuse_unknown(self, spelling: str) -> None:
+        """Warn of an option of another store, which Lance ignores too; anything else is likely a typing error.
+
+        Raises:
+            InvalidInputError: If no store has such an option.
+        """
+        if elsewhere.knows(spelling, self._by_spelling):
+            message = f"{self.store} storage ignores the option {spelling!r}, which is one of another store: remove it."
+            warnings.warn(message, UserWarning, stacklevel=2)
+            return
         near = difflib.get_close_matches(spelling.lower(), self._by_spelling, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         known = ", ".join(sorted(name for name, option in self.options.items() if not option.refused)) or "none"

@@ -6,7 +6,8 @@ import errno
 import functools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ _REFILLED = (errno.ENOTEMPTY, errno.EISDIR)
 """What a file system says if somebody wrote into a directory that was just emptied, or made one where none was."""
 _SPECIAL = re.compile(r"[%?#]")
 """In a URL these begin an escape or end the path; pylance takes everything else as it is."""
+_VERSIONS = ("generation", "ETag", "etag", "mtime", "LastModified")
+"""What the fsspec implementations call it in a listing."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
@@ -47,6 +50,22 @@ def scheme_of(location: str) -> str:
 def as_uri(location: str) -> str:
     """A location as a complete URI: a plain path becomes a ``file://`` one."""
     return location if _SCHEME.match(location) else Path(location).absolute().as_uri()
+
+
+def overlap(one: Storage, other: Storage) -> bool:
+    """Whether a location is another one, contains it or lies inside it."""
+    first, second = sorted(f"{_real_path(storage)}/" for storage in (one, other))
+    return second.startswith(first)
+
+
+def _real_path(storage: Storage) -> str:
+    path = storage.path()
+    return os.path.realpath(path) if storage.is_local else path.rstrip("/")
+
+
+def _version(info: Mapping[str, Any]) -> str:
+    """What tells a file from another of the same name: the store's own number for it, or its entity tag."""
+    return str(next((info[key] for key in _VERSIONS if info.get(key)), ""))
 
 
 def _quote(special: re.Match[str]) -> str:
@@ -147,6 +166,38 @@ class Storage:
                 if entry != last:
                     self._remove(entry)
         self._remove(path)
+
+    def list_tree(self, path: str) -> dict[str, str]:
+        """All files below a path, each with what changes when another file takes its name."""
+        try:
+            found = self.filesystem.find(path, detail=True)
+        except FileNotFoundError:
+            return {}
+        return {str(name): _version(info) for name, info in found.items()}
+
+    def delete_files(self, paths: Iterable[str]) -> None:
+        """Delete files; what is already gone is no error."""
+        files = sorted(paths)
+        if files and not self._hooks.delete_files(filesystem=self.filesystem, paths=files):
+            for file in files:
+                with suppress(FileNotFoundError):
+                    self.filesystem.rm_file(file)
+
+    def delete_unchanged(self, path: str, version: str) -> bool:
+        """Delete a file if it is still the one that :meth:`list_tree` told of; False if it is gone or another.
+
+        A store without such a condition is asked which file it is right before.
+        """
+        done: bool | None = self._hooks.delete_unchanged(filesystem=self.filesystem, path=path, version=version)
+        if done is not None:
+            return done
+        try:
+            if _version(self.filesystem.info(path)) != version:
+                return False
+            self.filesystem.rm_file(path)
+        except FileNotFoundError:
+            return False
+        return True
 
     def _entries(self, path: str) -> list[str]:
         try:

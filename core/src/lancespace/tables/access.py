@@ -180,6 +180,10 @@ def transaction_id(dataset: lance.LanceDataset) -> str | None:
     return None if transaction is None else str(transaction.uuid)
 
 
+_METADATA_BYTES = 128 << 20
+"""Each version of a table has its own entry, as large as its manifest: by default Lance keeps 1 GB of them."""
+
+
 @functools.cache
 def _session() -> lance.Session:
     """One cache of metadata and indexes for the process: an open takes a tenth of the time, a query a quarter.
@@ -187,4 +191,4 @@ def _session() -> lance.Session:
     Its entries are keyed by what never changes (a manifest's version and entity tag, an index's id), and every open
     asks storage for the latest version, so a reader never sees less than what was committed before.
     """
-    return lance.Session()
+    return lance.Session(metadata_cache_size_bytes=_METADATA_BYTES)

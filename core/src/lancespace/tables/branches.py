@@ -25,7 +25,7 @@ from lancespace.storage.reading import read
 from lancespace.tables.access import TableAccess, name_of
 from lancespace.tables.manifests import ManifestDirectory
 from lancespace.tables.paging import page
-from lancespace.tables.refs import finish_branch
+from lancespace.tables.refs import check_name, finish_branch
 
 _PAUSES = (0.1, 0.2, 0.4, 0.8)
 """Seconds that another creator of a branch is given to finish it himself."""
@@ -47,10 +47,11 @@ class BranchOperations(TableAccess):
     @hookimpl
     def create_table_branch(self, request: CreateTableBranchRequest) -> CreateTableBranchResponse:
         """Start a branch from a version of main or of another branch, by default from the latest."""
+        check_name("branch", request.name)
         ref = self.locate(request)
         source = ref.open(request.from_version, request.from_branch)
         taken = TableBranchAlreadyExistsError(
-            f"table {ref.name!r} has a branch {request.name!r} already: choose another name"
+            f"branch {request.name!r} of table {ref.name!r} already exists: choose another name"
         )
         with translated(f"create the branch {request.name!r} of table {ref.name!r}"):
             if request.name in read(source.branches.list):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from lancespace.alignment import aligned
 from lancespace.tables.recipes import OFFSET, ROW
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def write_values(
     batches: Iterable[pa.RecordBatch],
 ) -> dict[str, Any]:
     """Write new values of columns by row address, and say where they are; rows that have none keep what they had."""
-    rows = list(batches)
+    rows = list(aligned(batches))
     count = sum(batch.num_rows for batch in rows)
     if count == 0:
         return {"rows": 0}

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from lance_namespace import ConcurrentModificationError, CreateTableVersionRequest, InvalidInputError, TableVersion
+from lance_namespace import (
+    ConcurrentModificationError,
+    CreateTableVersionRequest,
+    InternalError,
+    InvalidInputError,
+    TableVersion,
+)
 
 from lancespace.backends.choices import choose
 from lancespace.tables.access import MAIN_BRANCH, name_of
+from lancespace.tables.chains import is_followed
 from lancespace.tables.manifests import NAMING_SCHEMES, Manifest, ManifestDirectory, manifest_name
 
 if TYPE_CHECKING:
@@ -59,13 +67,15 @@ def commit_manifest(directory: ManifestDirectory, storage: Storage, request: Cre
 
     Raises:
         ConcurrentModificationError: Another writer has made this version.
+        InternalError: The writer was paused so long that it is unknown whether readers will see the version.
         InvalidInputError: The version would leave a gap, or the staged file is not there or not a manifest.
     """
     staged = directory.name_of_staged(request.manifest_path)
     manifests = directory.list()
-    existing = next((manifest for manifest in manifests if manifest.version == request.version), None)
-    if existing is not None:
-        return _already_there(directory, existing, staged, request)
+    known = {manifest.version: manifest for manifest in manifests}
+    base = known.get(request.version - 1)
+    if request.version in known:
+        return _already_there(directory, base, known[request.version], staged, request)
     latest = manifests[-1] if manifests else None
     if latest is not None or request.branch in {None, MAIN_BRANCH}:  # A branch starts where it comes from.
         check_next(0 if latest is None else latest.version, request)
@@ -75,29 +85,49 @@ def commit_manifest(directory: ManifestDirectory, storage: Storage, request: Cre
     try:
         storage.put_if_absent(directory.path(name), content)
     except FileExistsError:
-        return _already_there(directory, created, staged, request)
+        return _already_there(directory, base, created, staged, request)
+    if not is_followed(directory, base, created.version):
+        _take_back(directory, name, content)
+        raise _unknown(request)
     directory.delete_if_there(staged)
     return created
 
 
+def _take_back(directory: ManifestDirectory, name: str, content: bytes) -> None:
+    """Delete a version that is not the latest, if it is still ours: at worst that is an early clean-up."""
+    with suppress(FileNotFoundError):
+        if directory.read(name) == content:
+            directory.delete_if_there(name)
+
+
 def _already_there(
-    directory: ManifestDirectory, existing: Manifest, staged: str, request: CreateTableVersionRequest
+    directory: ManifestDirectory,
+    base: Manifest | None,
+    existing: Manifest,
+    staged: str,
+    request: CreateTableVersionRequest,
 ) -> Manifest:
     """The existing version, if it came from the staged manifest of this request.
 
     A staged file disappears only after it was published, so its absence is the trace of an earlier success.
     """
     content = directory.read(existing.name)
-    try:
-        is_ours = directory.read(staged) == content
-    except FileNotFoundError:
-        is_ours = request.manifest_size in {None, len(content)}
-    else:
-        if is_ours:
-            directory.delete_if_there(staged)
+    waiting = read_staged(directory, staged)
+    is_ours = request.manifest_size in {None, len(content)} if waiting is None else waiting == content
     if not is_ours:
         raise made_by_another(request)
+    if waiting is not None:
+        if not is_followed(directory, base, existing.version):
+            raise _unknown(request)
+        directory.delete_if_there(staged)
     return existing
+
+
+def _unknown(request: CreateTableVersionRequest) -> InternalError:
+    return InternalError(
+        f"The writer of version {request.version} of table {name_of(request)!r} was paused while others committed and "
+        "old versions were deleted: the commit may or may not have been made. Check the table before you repeat it."
+    )
 
 
 def made_by_another(request: CreateTableVersionRequest) -> ConcurrentModificationError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import lance
@@ -29,8 +31,10 @@ from lance_namespace import (
 from lancespace.arrow import ArrowData
 from lancespace.backends.choices import INSERT_MODES, choose
 from lancespace.errors import translated
+from lancespace.expressions import all_shallow, shallow
 from lancespace.hookspecs import hookimpl
 from lancespace.tables.access import TableAccess, TableRef, name_of
+from lancespace.tables.appends import Append, Appends, NoDataError, append_rows
 from lancespace.tables.fields import field_at
 from lancespace.tables.layouts import fitted, storable
 
@@ -39,6 +43,9 @@ if TYPE_CHECKING:
 
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*", re.IGNORECASE)
+
+_SMALL_BYTES = 1 << 20
+"""Appends up to this size are held in memory and share commits."""
 
 
 class DataOperations(TableAccess):
@@ -54,13 +61,10 @@ class DataOperations(TableAccess):
         rows = _CountedRows(data.reader())
         ref = self.locate(request)
         with translated(f"insert into table {ref.name!r}"):
-            dataset = ref.latest(request.branch)
-            if dataset is None:
-                version = self._create(ref, rows)
+            if mode == "append":
+                version = self._append(ref, request.branch, rows)
             else:
-                sent = rows.reader()
-                sent = fitted(sent, dataset.schema) if mode == "append" else storable(sent)
-                version = lance.write_dataset(sent, dataset, mode=mode).version
+                version = self._overwrite(ref, request.branch, rows.reader())
         return InsertIntoTableResponse(num_inserted_rows=rows.count, version=version)
 
     @hookimpl
@@ -79,8 +83,10 @@ class DataOperations(TableAccess):
             dataset = ref.latest(request.branch)
             if dataset is None:
                 _refuse_missing(request.on, rows.schema)
-                version = self._create(ref, rows)
-                return MergeInsertIntoTableResponse(num_inserted_rows=rows.count, version=version)
+                version = self._create(ref, rows.reader())
+                return MergeInsertIntoTableResponse(
+                    num_updated_rows=0, num_inserted_rows=rows.count, num_deleted_rows=0, version=version
+                )
             done = _merge(dataset, request).execute(fitted(rows.reader(), dataset.schema))
         return MergeInsertIntoTableResponse(version=dataset.version, **done)
 
@@ -94,7 +100,7 @@ class DataOperations(TableAccess):
             raise UnsupportedOperationError("update_table changes rows; it cannot change the properties of the table")
         dataset = self.open(request)
         with translated(f"update table {name_of(request)!r}"):
-            done = dataset.update(updates, where=request.predicate)
+            done = dataset.update(all_shallow(updates), where=shallow(request.predicate))
         return UpdateTableResponse(updated_rows=done["num_rows_updated"], version=dataset.version)
 
     @hookimpl
@@ -102,7 +108,7 @@ class DataOperations(TableAccess):
         """Delete the rows where the predicate holds."""
         dataset = self.open(request)
         with translated(f"delete rows of table {name_of(request)!r}"):
-            dataset.delete(request.predicate)
+            dataset.delete(shallow(request.predicate))
         return DeleteFromTableResponse(version=dataset.version)
 
     @hookimpl
@@ -110,12 +116,34 @@ class DataOperations(TableAccess):
         """Count the rows where the predicate holds, or all."""
         dataset = self.open(request)
         with translated(f"count the rows of table {name_of(request)!r}"):
-            return CountTableRowsResponse(count=dataset.count_rows(request.predicate))
+            return CountTableRowsResponse(count=dataset.count_rows(shallow(request.predicate)))
 
-    def _create(self, ref: TableRef, rows: _CountedRows) -> int:
+    def _append(self, ref: TableRef, branch: str | None, rows: _CountedRows) -> int:
+        """Append rows; small ones together with those of others."""
+        reader = rows.reader()
+        batches, is_small = _first(reader, _SMALL_BYTES)
+        try:
+            if is_small:
+                return self._appends.commit(Append(ref, branch, rows.schema, batches))
+            return append_rows(ref, branch, rows.schema, chain(batches, reader))
+        except NoDataError:
+            return self._create(ref, pa.RecordBatchReader.from_batches(rows.schema, chain(batches, reader)))
+
+    def _overwrite(self, ref: TableRef, branch: str | None, rows: pa.RecordBatchReader) -> int:
+        dataset = ref.latest(branch)
+        if dataset is None:
+            return self._create(ref, rows)
+        version: int = lance.write_dataset(storable(rows), dataset, mode="overwrite").version
+        return version
+
+    @cached_property
+    def _appends(self) -> Appends:
+        return Appends()
+
+    def _create(self, ref: TableRef, rows: pa.RecordBatchReader) -> int:
         """Write the first version of a declared table, unless somebody else just did."""
         try:
-            return self.create_declared(ref, rows.reader())
+            return self.create_declared(ref, rows)
         except TableAlreadyExistsError as error:
             raise ConcurrentModificationError(
                 f"table {ref.name!r} was created by somebody else at the same time: send the rows again"
@@ -139,6 +167,17 @@ class _CountedRows:
             yield batch
 
 
+def _first(rows: pa.RecordBatchReader, most: int) -> tuple[list[pa.RecordBatch], bool]:
+    """The first batches, until they are larger than so many bytes; and whether these are all."""
+    batches, size = [], 0
+    for batch in rows:
+        batches.append(batch)
+        size += batch.nbytes
+        if size > most:
+            return batches, False
+    return batches, True
+
+
 def _refuse_missing(columns: list[str], schema: pa.Schema) -> None:
     for column in columns:
         if column not in schema.names:
@@ -154,11 +193,11 @@ def _merge(dataset: lance.LanceDataset, request: MergeInsertIntoTableRequest) ->
     builder = dataset.merge_insert(request.on)
     update_if, delete_if = request.when_matched_update_all_filt, request.when_not_matched_by_source_delete_filt
     if request.when_matched_update_all or update_if is not None:
-        builder = builder.when_matched_update_all(update_if)
+        builder = builder.when_matched_update_all(shallow(update_if))
     if request.when_not_matched_insert_all:
         builder = builder.when_not_matched_insert_all()
     if request.when_not_matched_by_source_delete or delete_if is not None:
-        builder = builder.when_not_matched_by_source_delete(delete_if)
+        builder = builder.when_not_matched_by_source_delete(shallow(delete_if))
     if request.timeout is not None:
         builder = builder.retry_timeout(_duration(request.timeout))
     if "use_index" in request.model_fields_set:  # The model's default is false, pylance's the faster true.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import pickle
@@ -12,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import InvalidInputError
+from lance_namespace import InvalidInputError, InvalidTableStateError
 
 from lancespace.tables.fields import field_at
 
@@ -28,6 +27,8 @@ GROUP_KEY = f"{PREFIX}id"
 """Equal for the columns that one function fills together."""
 STRUCT_FIELD_KEY = f"{PREFIX}struct_field"
 """Which field of the function's answer the column takes, if that is a struct."""
+CREATOR_KEY = f"{PREFIX}creator"
+"""Who has sent the function, as JSON; not there if nobody was told apart."""
 LARGEST = 1 << 20
 """Bytes of a pickle: it is in the table's manifest, which every reader reads."""
 
@@ -49,7 +50,12 @@ class Function:
     def of(cls, metadata: Mapping[str, str]) -> Function | None:
         """The function in the metadata of a field; None if its column is not a virtual one."""
         text = metadata.get(FUNCTION_KEY)
-        return None if text is None else cls(**json.loads(text))
+        try:
+            return None if text is None else cls(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise InvalidTableStateError(
+                f"the metadata key {FUNCTION_KEY!r} is not what lancespace writes: drop the column and add it again"
+            ) from error
 
     def to_json(self) -> str:
         """What is kept in the metadata."""
@@ -91,7 +97,7 @@ class Function:
     def _pickle(self) -> bytes:
         try:
             return base64.b64decode(self.udf, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise InvalidInputError(f"'udf' of the function {self.udf_name!r} is not base64: {error}") from error
 
     def _check_sums(self) -> None:

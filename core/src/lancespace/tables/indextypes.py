@@ -93,7 +93,7 @@ def _free_name(dataset: lance.LanceDataset, request: CreateTableIndexRequest) ->
     """The index's name, refused before the work of building if it is taken."""
     name = request.name or f"{request.column}_idx"
     if name in {index.name for index in dataset.describe_indices()}:
-        raise TableIndexAlreadyExistsError(f"there is an index {name!r} already: drop it or choose another name")
+        raise TableIndexAlreadyExistsError(f"index {name!r} already exists: drop it or choose another name")
     return name
 
 

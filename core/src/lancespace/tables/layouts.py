@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lancespace.tables.functions import CREATOR_KEY
+
 _FAMILIES: tuple[tuple[Any, ...], ...] = (
     (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
     (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view),
@@ -44,12 +46,15 @@ def fitted(data: pa.RecordBatchReader, table: pa.Schema) -> pa.RecordBatchReader
 
 
 def storable(data: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """The same data in a layout that Lance writes: the words of a dictionary cannot be views, as polars has them."""
+    """The same data as Lance can write it: the words of a dictionary cannot be views, as polars has them.
+
+    Columns that were copied from virtual ones do not take along who has sent the function: anybody could write that.
+    """
     return _cast(data, pa.schema([_storable(field) for field in data.schema], metadata=data.schema.metadata))
 
 
 def _cast(data: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchReader:
-    if schema.equals(data.schema):
+    if schema.equals(data.schema, check_metadata=True):
         return data
     return pa.RecordBatchReader.from_batches(schema, _batches(data, schema))
 
@@ -66,6 +71,9 @@ def _fitted(field: pa.Field, table: pa.Schema) -> pa.Field:
 
 def _storable(field: pa.Field) -> pa.Field:
     kind = field.type
+    if CREATOR_KEY.encode() in (field.metadata or {}):
+        kept = {key: value for key, value in field.metadata.items() if key != CREATOR_KEY.encode()}
+        field = field.with_metadata(kept)
     if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
         return field.with_type(pa.dictionary(kind.index_type, pa.string(), ordered=kind.ordered))
     return field

@@ -6,7 +6,7 @@ import os
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from lance_namespace import InvalidInputError, TableVersion
 from lancespace.tables.access import MAIN_BRANCH
 
 if TYPE_CHECKING:
+    import lance
+
     from lancespace.storage import Storage
     from lancespace.tables.access import TableRef
 
@@ -60,6 +62,8 @@ class ManifestDirectory:
                 f"{branch!r} cannot be a branch: names have letters, digits, '.', '-', '_' and '/'."
             )
         on_branch = "" if branch in {None, MAIN_BRANCH} else f"/tree/{branch}"
+        self._ref = ref
+        self._branch = branch
         self._storage = storage
         self._table = f"{storage.path(ref.location).rstrip('/')}{on_branch}"
         self._store_table = f"{_store_path(ref.location)}{on_branch}"
@@ -85,6 +89,10 @@ class ManifestDirectory:
             except FileNotFoundError:
                 continue
         return None
+
+    def open(self, version: int) -> lance.LanceDataset:
+        """The dataset at a version that storage has; raises as :meth:`TableRef.open` does."""
+        return replace(self._ref, versions=None).open(version, self._branch)
 
     def read(self, name: str) -> bytes:
         """The content of a file under ``_versions``."""

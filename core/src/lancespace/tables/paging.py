@@ -7,7 +7,6 @@ can neither repeat nor hide any other, and a token stays good for as long as the
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +35,8 @@ def fetch_page(
     after = _decode(page_token) if page_token else None
     if isinstance(after, int):
         raise _foreign(str(page_token))
+    if limit == 0:
+        return [], None
     found = fetch(after, None if limit is None else limit + 1)
     if limit is None or len(found) <= limit:
         return found, None
@@ -53,7 +54,7 @@ def page(
     """One page of items that come sorted by a unique key, and the token of the next page (None after the last).
 
     Raises:
-        InvalidInputError: The limit is not positive, or the token is not one of this listing.
+        InvalidInputError: The limit is negative, or the token is not one of this listing.
     """
     _check_limit(limit)
     rest = iter(items)
@@ -62,14 +63,16 @@ def page(
         rest = (item for item in rest if _is_after(key(item), last, page_token, descending=descending))
     if limit is None:
         return list(rest), None
+    if limit == 0:
+        return [], None
     found = list(islice(rest, limit + 1))
     shown = found[:limit]
     return shown, _encode(key(shown[-1])) if len(found) > limit else None
 
 
 def _check_limit(limit: int | None) -> None:
-    if limit is not None and limit <= 0:
-        raise InvalidInputError(f"limit must be at least 1, not {limit}; leave it out to get everything")
+    if limit is not None and limit < 0:
+        raise InvalidInputError(f"limit must be at least 0, not {limit}; leave it out to get everything")
 
 
 def _is_after(key: str | int, last: str | int, token: str, *, descending: bool) -> bool:
@@ -87,7 +90,7 @@ def _encode(key: str | int) -> str:
 def _decode(token: str) -> str | int:
     try:
         decoded = json.loads(base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise _foreign(token) from error
     match decoded:
         case [str(tag), (str() | int()) as last] if tag == _FORMAT and not isinstance(last, bool):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance_namespace import InvalidInputError
+from lance_namespace import InvalidInputError, InvalidTableStateError
 
+from lancespace.expressions import shallow
+from lancespace.principals import Principal
 from lancespace.tables.fields import decoded, field_at, metadata_at
-from lancespace.tables.functions import GROUP_KEY, STRUCT_FIELD_KEY, Function
+from lancespace.tables.functions import CREATOR_KEY, GROUP_KEY, STRUCT_FIELD_KEY, Function
 
 if TYPE_CHECKING:
     import lance
@@ -68,6 +71,8 @@ class FunctionRecipe:
     fields: tuple[tuple[str, str], ...]
     """Each column, and which field of the function's answer it takes."""
     function: Function
+    creator: Principal | None = None
+    """Who has sent the function, and with whose rights it runs."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -110,12 +115,25 @@ def recipe_for(dataset: lance.LanceDataset, path: str) -> Recipe | None:
     """How a column is filled; None if it is neither a computed nor a virtual one."""
     metadata = metadata_at(dataset, path)
     if COMPUTED_KEY in metadata:
-        return SqlRecipe(field_at(dataset, path).name, metadata[COMPUTED_KEY])
+        return SqlRecipe(field_at(dataset, path).name, shallow(metadata[COMPUTED_KEY]))
     function = Function.of(metadata)
     if function is None:
         return None
     group = group_of(dataset, path)
-    return FunctionRecipe(tuple((name, group[name][STRUCT_FIELD_KEY]) for name in group), function)
+    return FunctionRecipe(
+        tuple((name, group[name].get(STRUCT_FIELD_KEY, "")) for name in group), function, _creator_of(group)
+    )
+
+
+def _creator_of(group: Mapping[str, Mapping[str, str]]) -> Principal | None:
+    """Who has sent the function of some columns; None if that is not known of all of them, or not the same."""
+    try:
+        creators = {Principal.of(json.loads(metadata.get(CREATOR_KEY, "null"))) for metadata in group.values()}
+    except (ValueError, LookupError, TypeError) as error:
+        raise InvalidTableStateError(
+            f"the metadata key {CREATOR_KEY!r} is not what lancespace writes: drop the column and add it again"
+        ) from error
+    return creators.pop() if len(creators) == 1 else None
 
 
 def group_of(dataset: lance.LanceDataset, path: str) -> dict[str, dict[str, str]]:

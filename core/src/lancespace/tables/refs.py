@@ -15,6 +15,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from lance_namespace import InvalidInputError
+
 from lancespace.storage.reading import read
 from lancespace.tables.access import MAIN_BRANCH
 from lancespace.tables.manifests import ManifestDirectory
@@ -26,6 +28,24 @@ if TYPE_CHECKING:
 
     from lancespace.storage import Storage
     from lancespace.tables.access import TableRef
+
+
+_LONGEST = 250
+"""Bytes of a name; a file is called by it, with ``.json`` at the end, and 255 bytes is what file systems allow."""
+
+
+def check_name(kind: str, name: str) -> None:
+    """Refuse a name that no file can have: pylance finds out when it has written the half of a branch.
+
+    Raises:
+        InvalidInputError: The name is too long.
+    """
+    length = len(quote(name, safe="", errors="replace"))
+    if length > _LONGEST:
+        raise InvalidInputError(
+            f"The name of the {kind}, {name[:40] + '…'!r}, is too long: it takes {length} bytes in the name of a file, "
+            f"{_LONGEST} are allowed. Choose a shorter one."
+        )
 
 
 def write_tag(storage: Storage, ref: TableRef, name: str, branch: str | None, version: int, size: int | None) -> None:

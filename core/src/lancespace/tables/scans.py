@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
 
+from lancespace.expressions import all_shallow, shallow
 from lancespace.tables.fulltext import full_text
 from lancespace.tables.vectors import Query, is_batch, is_vector_query, nearest
 
@@ -27,7 +28,7 @@ def scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceScanner:
     """The one scanner of a query that is not hybrid: vector search, full-text search or a plain scan."""
     if is_vector_query(query):
         return _vector_scanner(dataset, query)
-    options = {"limit": _k(query), "offset": query.offset, "with_row_id": query.with_row_id}
+    options = {"limit": query.k, "offset": query.offset, "with_row_id": query.with_row_id}
     if query.full_text_query is None:
         return dataset.scanner(**_common(query, None), **options)
     text = full_text(dataset, query.full_text_query)
@@ -41,7 +42,7 @@ def hybrid_scanners(dataset: lance.LanceDataset, query: Query) -> dict[str, lanc
     """
     if is_batch(dataset, query):
         raise InvalidInputError("a hybrid query takes one vector, not several")
-    wanted = max(_FUSED_FACTOR * (_k(query) + (query.offset or 0)), _FUSED_LEAST)
+    wanted = max(_FUSED_FACTOR * (query.k + (query.offset or 0)), _FUSED_LEAST)
     text = full_text(dataset, query.full_text_query)  # type: ignore[arg-type] # is_hybrid has checked it.
     return {
         "vector search": dataset.scanner(
@@ -58,11 +59,12 @@ def _vector_scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceSca
     if is_batch(dataset, query):
         if query.offset:
             raise InvalidInputError("'offset' cannot be used with several vectors: ask for each vector by itself")
-        search = nearest(dataset, query, _k(query))
-        return dataset.scanner(**_common(query, _DISTANCE), nearest=search, with_row_id=query.with_row_id)
-    search = nearest(dataset, query, _k(query) + (query.offset or 0))
+        search = nearest(dataset, query, max(1, query.k))
+        limit = None if query.k else 0
+        return dataset.scanner(**_common(query, _DISTANCE), nearest=search, limit=limit, with_row_id=query.with_row_id)
+    search = nearest(dataset, query, max(1, query.k + (query.offset or 0)))
     return dataset.scanner(
-        **_common(query, _DISTANCE), nearest=search, limit=_k(query), offset=query.offset, with_row_id=query.with_row_id
+        **_common(query, _DISTANCE), nearest=search, limit=query.k, offset=query.offset, with_row_id=query.with_row_id
     )
 
 
@@ -70,16 +72,10 @@ def _common(query: Query, rank: str | None) -> dict[str, Any]:
     """Filtering comes before searching unless asked otherwise: only so are there ``k`` results if as many match."""
     return {
         "columns": _columns(query, rank),
-        "filter": query.filter,
+        "filter": shallow(query.filter),
         "prefilter": query.prefilter is not False,
         "fast_search": query.fast_search,
     }
-
-
-def _k(query: Query) -> int:
-    if query.k < 1:
-        raise InvalidInputError(f"k is the number of results and must be at least 1, not {query.k}")
-    return query.k
 
 
 def _columns(query: Query, rank: str | None) -> list[str] | dict[str, str] | None:
@@ -93,4 +89,4 @@ def _columns(query: Query, rank: str | None) -> list[str] | dict[str, str] | Non
         names = [*names, rank]
     if rank is not None and aliases and rank not in aliases:
         aliases = {**aliases, rank: rank}
-    return names or aliases or None
+    return names or (all_shallow(aliases) if aliases else None)

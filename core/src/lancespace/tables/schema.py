@@ -21,7 +21,9 @@ from lance_namespace import (
 )
 
 from lancespace.errors import translated
+from lancespace.expressions import all_shallow, shallow
 from lancespace.hookspecs import hookimpl
+from lancespace.reserved import is_reserved
 from lancespace.tables.access import TableAccess, name_of, transaction_id
 from lancespace.tables.fields import metadata_at
 from lancespace.tables.jsonarrow import type_from_json
@@ -57,7 +59,9 @@ class SchemaOperations(TableAccess):
             self.allow_functions(name)
         dataset = self.open(request)
         with translated(f"add columns to table {name_of(request)!r}"):
-            dataset.add_columns(expressions or [field for entry in declared for field in _fields(dataset, entry)])
+            dataset.add_columns(
+                all_shallow(expressions) or [field for entry in declared for field in _fields(dataset, entry)]
+            )
         return AlterTableAddColumnsResponse(version=dataset.version, context=self._started(request, automatic))
 
     @hookimpl
@@ -175,7 +179,7 @@ def _fields(dataset: lance.LanceDataset, entry: AddColumnsEntry) -> list[pa.Fiel
 
 def _computed_field(dataset: lance.LanceDataset, name: str, sql: str) -> pa.Field:
     """The all-null column of a computed column; its type is what the expression yields on this table."""
-    columns = {name: sql, "_rowid": "_rowid"}  # A scan of constants alone is refused.
+    columns = {name: shallow(sql), "_rowid": "_rowid"}  # A scan of constants alone is refused.
     kind = dataset.scanner(columns=columns, limit=0).projected_schema.field(name).type
     return pa.field(name, kind, metadata={COMPUTED_KEY: sql})
 
@@ -193,6 +197,9 @@ def _alteration(entry: AlterColumnsEntry) -> dict[str, Any]:
 
 
 def _metadata_change(dataset: lance.LanceDataset, entry: UpdateFieldMetadataEntry) -> dict[str, str | None]:
-    """Replacing as a merge that removes all other keys, so that replaced and merged fields go into one commit."""
-    current = metadata_at(dataset, entry.path)
+    """Replacing as a merge that removes all other keys, so that replaced and merged fields go into one commit.
+
+    What makes a column a computed or a virtual one stays.
+    """
+    current = [key for key in metadata_at(dataset, entry.path) if not is_reserved(key)]
     return {**dict.fromkeys(current), **entry.metadata} if entry.replace else dict(entry.metadata)

@@ -25,7 +25,7 @@ from lancespace.hookspecs import hookimpl
 from lancespace.storage.reading import read
 from lancespace.tables.access import TableAccess, name_of
 from lancespace.tables.paging import page
-from lancespace.tables.refs import write_tag
+from lancespace.tables.refs import check_name, write_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +67,7 @@ class TagOperations(TableAccess):
     @hookimpl
     def create_table_tag(self, request: CreateTableTagRequest) -> CreateTableTagResponse:
         """Give a version a name that is not taken."""
+        check_name("tag", request.tag)
         ref = self.locate(request)
         dataset = ref.open(request.version, request.branch)
         with translated(f"create the tag {request.tag!r} of table {ref.name!r}"):
@@ -92,6 +93,7 @@ class TagOperations(TableAccess):
     @hookimpl
     def delete_table_tag(self, request: DeleteTableTagRequest) -> DeleteTableTagResponse:
         """Forget a tag; the version it names stays."""
+        check_name("tag", request.tag)
         dataset = self.locate(request).open()
         with translated(f"delete the tag {request.tag!r} of table {name_of(request)!r}"):
             try:
@@ -117,5 +119,6 @@ def _has(dataset: lance.LanceDataset, tag: str) -> bool:
 
 def _taken(request: CreateTableTagRequest) -> TableTagAlreadyExistsError:
     return TableTagAlreadyExistsError(
-        f"table {name_of(request)!r} has a tag {request.tag!r} already: choose another name, or use update_table_tag"
+        f"tag {request.tag!r} of table {name_of(request)!r} already exists: "
+        "choose another name, or use update_table_tag"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from lance_namespace import InvalidInputError
 
+from lancespace.principals import PRINCIPAL
 from lancespace.tables.fields import metadata_at
-from lancespace.tables.functions import FUNCTION_KEY, GROUP_KEY, PREFIX, STRUCT_FIELD_KEY, Function
+from lancespace.tables.functions import CREATOR_KEY, FUNCTION_KEY, GROUP_KEY, STRUCT_FIELD_KEY, Function
 from lancespace.tables.jsonarrow import type_from_json
-from lancespace.tables.recipes import COMPUTED_KEY, group_of
+from lancespace.tables.recipes import group_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +34,10 @@ def virtual_fields(dataset: lance.LanceDataset, entry: AddColumnsEntry) -> list[
         raise InvalidInputError(f"column {entry.name!r} must be the 'column' of one of its virtual column's 'outputs'")
     function = Function(**described.model_dump(include=set(_FUNCTION)))
     function.check(dataset)
-    binding = {**_own(described.field_metadata), FUNCTION_KEY: function.to_json(), GROUP_KEY: uuid.uuid4().hex}
+    binding = {**(described.field_metadata or {}), FUNCTION_KEY: function.to_json(), GROUP_KEY: uuid.uuid4().hex}
+    creator = _creator()
+    if creator is not None:
+        binding[CREATOR_KEY] = creator
     return [_field(output, binding) for output in described.outputs]
 
 
@@ -49,8 +54,18 @@ def altered_metadata(dataset: lance.LanceDataset, entry: AlterColumnsEntry) -> d
         changes = {"manifest": None, "manifest_checksum": None, **changes}
     changed = replace(function, **changes)
     changed.check(dataset)
-    metadata: dict[str, str | None] = {**_own(entry.virtual_column.field_metadata), FUNCTION_KEY: changed.to_json()}
+    metadata: dict[str, str | None] = {
+        **(entry.virtual_column.field_metadata or {}),
+        FUNCTION_KEY: changed.to_json(),
+        CREATOR_KEY: _creator(),
+    }
     return {f"`{name}`": metadata for name in group_of(dataset, entry.path)}
+
+
+def _creator() -> str | None:
+    """Who is acting, as the metadata has it."""
+    principal = PRINCIPAL.get()
+    return None if principal is None else json.dumps(principal._asdict())
 
 
 def _field(output: AddVirtualColumnOutputEntry, binding: Mapping[str, Any]) -> pa.Field:
@@ -58,13 +73,5 @@ def _field(output: AddVirtualColumnOutputEntry, binding: Mapping[str, Any]) -> p
         raise InvalidInputError(
             f"column {output.column!r} has no values before its backfill: make it nullable, and change that afterwards"
         )
-    metadata = {**_own(output.metadata), **binding, STRUCT_FIELD_KEY: output.struct_field}
+    metadata = {**(output.metadata or {}), **binding, STRUCT_FIELD_KEY: output.struct_field}
     return pa.field(output.column, type_from_json(output.data_type), metadata=metadata)
-
-
-def _own(metadata: Mapping[str, str] | None) -> dict[str, str]:
-    """The caller's own metadata, which must leave ours alone."""
-    for key in metadata or {}:
-        if key.startswith(PREFIX) or key == COMPUTED_KEY:
-            raise InvalidInputError(f"the metadata key {key!r} belongs to the catalog: choose another")
-    return dict(metadata or {})

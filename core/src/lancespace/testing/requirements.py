@@ -33,6 +33,7 @@ class Feature(Enum):
     TABLE_PROPERTIES = "properties of tables"
     CASCADE = "DropNamespace with the behavior Cascade"
     RENAME_ACROSS_NAMESPACES = "RenameTable into another namespace"
+    REPLACED_ENTRIES = "entries of tables that are replaced in one step"
     ATOMIC_BATCHES = "changes of several tables that happen together or not at all"
     REACHABLE_TABLES = "tables that the suite itself can reach"
     SQL_VIEWS = "materialized views of SQL, in lancespace's form of a source query"

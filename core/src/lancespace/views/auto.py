@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 from collections.abc import Callable
@@ -75,7 +76,7 @@ class AutoRefresh:
             watched.timer = None
         early = watched.started + self._cooldown - time.monotonic()
         if early > 0:
-            watched.timer = threading.Timer(early, self._on_time, [watched])
+            watched.timer = threading.Timer(early, contextvars.copy_context().run, [self._on_time, watched])
             watched.timer.daemon = True
             watched.timer.start()
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 from dataclasses import dataclass
@@ -100,7 +99,12 @@ def stored(metadata: Mapping[str, str], name: str) -> Definition:
         raise InvalidTableStateError(
             f"The view {name!r} has lost its definition, or its creation was interrupted: drop it and create it again."
         )
-    return define(CreateMaterializedViewRequest.model_validate_json(text))
+    try:
+        return define(CreateMaterializedViewRequest.model_validate_json(text))
+    except (ValueError, InvalidInputError) as error:
+        raise InvalidTableStateError(
+            f"The definition of the view {name!r} is not what lancespace writes: drop it and create it again."
+        ) from error
 
 
 def _call(kind: str, entry: MaterializedViewUdtfEntry) -> Call:
@@ -126,7 +130,7 @@ def _envelope(entry: MaterializedViewUdtfEntry) -> bytes:
     """The JSON of a function's envelope, with its checksum checked."""
     try:
         envelope = base64.b64decode(entry.udtf, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise InvalidInputError("udtf_spec.udtf is not base64.") from error
     found = hashlib.sha256(envelope).hexdigest()
     if found != entry.udtf_sha.lower():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +71,7 @@ def read_schema(text: str) -> pa.Schema:
 
     try:
         schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text, validate=True)))
-    except (binascii.Error, pa.ArrowInvalid, OSError) as error:
+    except (ValueError, OSError) as error:  # pyarrow.ArrowInvalid is a ValueError, too.
         raise TableSchemaValidationError(
             "output_schema is not the base64 of an Arrow schema as IPC writes it (pyarrow: schema.serialize())."
         ) from error

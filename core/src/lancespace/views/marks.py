@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lance_namespace import InvalidTableStateError
 
 from lancespace import identifiers
+from lancespace.principals import Principal
 
 PROPERTY = "lancespace.view"
 """Of the table in the catalog."""
@@ -28,12 +30,16 @@ class View:
     kind: str
     sources: tuple[tuple[str, ...], ...]
     auto_refresh: bool = False
+    creator: Principal | None = None
+    """With whose rights it is refreshed; None if it was created where nobody was told apart."""
 
     @property
     def properties(self) -> dict[str, str]:
         """What the catalog keeps with the table."""
         joined = [identifiers.join(source) for source in self.sources]
-        mark = {"kind": self.kind, "sources": joined, "auto_refresh": self.auto_refresh}
+        mark: dict[str, Any] = {"kind": self.kind, "sources": joined, "auto_refresh": self.auto_refresh}
+        if self.creator is not None:
+            mark["creator"] = self.creator._asdict()
         return {PROPERTY: json.dumps(mark, separators=(",", ":"))}
 
 
@@ -45,10 +51,12 @@ def view_of(names: Sequence[str], properties: Mapping[str, str] | None) -> View 
     try:
         mark = json.loads(text)
         sources = tuple(tuple(identifiers.split(source)) for source in mark["sources"])
-        return View(tuple(names), str(mark["kind"]), sources, bool(mark["auto_refresh"]))
-    except (ValueError, KeyError, TypeError) as error:
+        creator = Principal.of(mark.get("creator"))
+        return View(tuple(names), str(mark["kind"]), sources, bool(mark["auto_refresh"]), creator)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidTableStateError(
-            f"The property {PROPERTY!r} of {identifiers.show(names)!r} is not what lancespace writes."
+            f"The property {PROPERTY!r} of {identifiers.show(names)!r} is not what lancespace writes: drop the table, "
+            "or restore the property from a backup."
         ) from error
 
 

@@ -85,7 +85,19 @@ def _states(view: lance.LanceDataset) -> Iterator[State]:
                 return  # This version and those before it were cleaned up.
             raise
         text = None if transaction is None else (transaction.transaction_properties or {}).get(STATE)
-        content = {} if text is None else json.loads(text)
-        if content.get("version") == _VERSION:
-            units = {key: tuple(files) for key, files in content["units"].items()}
-            yield State(content["sources"], units, content["limit"], version)
+        state = None if text is None else _read(text, version)
+        if state is not None:
+            yield state
+
+
+def _read(text: str, version: int) -> State | None:
+    """The state that a transaction carries; None if it is of another version, or of another tool."""
+    try:
+        content = json.loads(text)
+        if content["version"] != _VERSION:
+            return None
+        units = {key: tuple(map(str, files)) for key, files in content["units"].items()}
+        sources = {key: int(at) for key, at in content["sources"].items()}
+        return State(sources, units, content["limit"], version)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None

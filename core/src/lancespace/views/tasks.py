@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance.fragment import write_fragments
 
+from lancespace.alignment import aligned
 from lancespace.errors import translated
 from lancespace.views import calls, queries
 from lancespace.views.conform import conform
@@ -129,7 +130,7 @@ def _write(batches: Iterable[pa.RecordBatch], task: Task) -> list[Any]:
     failures: list[Exception] = []
     try:
         fragments: list[Any] = write_fragments(
-            pa.RecordBatchReader.from_batches(task.definition.schema, _noting(batches, failures)),
+            pa.RecordBatchReader.from_batches(task.definition.schema, _noting(aligned(batches), failures)),
             task.target.location,
             schema=task.definition.schema,
             mode="append",

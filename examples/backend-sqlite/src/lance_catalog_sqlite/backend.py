@@ -1,4 +1,4 @@
-"""The backend: the eight basic operations, and renaming, as SQL; ``TableBackend`` makes the others of them."""
+"""The backend: the eight basic operations, and replacing an entry, as SQL; ``TableBackend`` makes the others."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import lance_namespace as spec
 
 from lance_catalog_sqlite.database import transaction
 from lancespace import Property, TableBackend, hookimpl
+from lancespace.backends import TableEntry
 from lancespace.backends.choices import CREATE_MODES, DROP_MODES, choose
 from lancespace.connection import Connection
-from lancespace.identifiers import join, parse, show
+from lancespace.identifiers import join, show
 from lancespace.tables.access import TableRef
 from lancespace.tables.paging import fetch_page
 
@@ -131,16 +132,12 @@ class SqliteBackend(TableBackend):
             db.execute("DELETE FROM entries WHERE id = ?", (join(names),))
         return spec.DeregisterTableResponse(id=names, location=location, properties=properties)
 
-    @hookimpl
-    def rename_table(self, request: spec.RenameTableRequest) -> spec.RenameTableResponse:
-        """Give the table its new name in one transaction, which the base class cannot promise."""
-        names = request.id or []
-        parent = names[:-1] if request.new_namespace_id is None else request.new_namespace_id
+    def replace_entry(self, old: TableEntry, new: TableEntry) -> None:
+        """Replace a table's entry in one transaction; with it come ``rename_table`` and what else changes an entry."""
         with transaction(self._path, writes=True) as db:
-            entry = self._table(db, names)
-            self._insert(db, parse([*parent, request.new_table_name]), entry, spec.TableAlreadyExistsError)
-            db.execute("DELETE FROM entries WHERE id = ?", (join(names),))
-        return spec.RenameTableResponse()
+            old.check(*self._table(db, old.id))
+            db.execute("DELETE FROM entries WHERE id = ?", (join(old.id),))
+            self._insert(db, new.id, (new.location, dict(new.properties)), spec.TableAlreadyExistsError)
 
     def _children(self, parent: Names, after: str | None, limit: int | None, *, tables: bool) -> list[tuple[str, str]]:
         with transaction(self._path) as db:
@@ -155,14 +152,14 @@ class SqliteBackend(TableBackend):
         match self._find(db, names):
             case (None, properties):
                 return properties
-        raise spec.NamespaceNotFoundError(f"There is no namespace {show(names)!r}.")
+        raise spec.NamespaceNotFoundError(f"Namespace not found: {show(names)!r}.")
 
     def _table(self, db: Database, names: Names) -> tuple[str, Properties]:
         self._namespace(db, names[:-1])
         match self._find(db, names):
             case (str(location), properties):
                 return location, properties
-        raise spec.TableNotFoundError(f"There is no table {show(names)!r}.")
+        raise spec.TableNotFoundError(f"Table not found: {show(names)!r}.")
 
     def _insert(self, db: Database, names: Names, entry: Entry, taken: type[Exception]) -> None:
         self._namespace(db, names[:-1])
@@ -176,7 +173,9 @@ class SqliteBackend(TableBackend):
         try:
             db.execute("DELETE FROM entries WHERE id = ?", (join(names),))
         except IntegrityError as error:
-            raise spec.NamespaceNotEmptyError(f"The namespace {show(names)!r} is not empty: empty it first.") from error
+            raise spec.NamespaceNotEmptyError(
+                f"Namespace not empty: {show(names)!r}; drop what is in it first."
+            ) from error
 
     def _options(self, location: str) -> dict[str, str]:
         return self.connection.storage(location).options

@@ -27,6 +27,12 @@ class Hidden:
         return text
 
 
+def secrets_among(arguments: Iterable[str]) -> list[str]:
+    """The secret values among the arguments of a command, wherever they stand: a usage error may quote them."""
+    pairs = (argument.partition("=") for argument in arguments)
+    return secrets_in({name: value for name, equals, value in pairs if equals})
+
+
 def secrets_in(properties: Mapping[str, str]) -> list[str]:
     """The values of properties whose names say that they are secret."""
     return [value for name, value in properties.items() if _SECRET_NAMES.search(name)]

@@ -12,6 +12,7 @@ from typing import NoReturn
 import typer
 
 from lancespace_cli import exits
+from lancespace_cli.hiding import secrets_among
 from lancespace_cli.hoisting import hoist, hoist_completed
 from lancespace_cli.output import complain
 from lancespace_cli.state import State
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = hoist(list(sys.argv[1:] if arguments is None else arguments))
     hoist_completed(os.environ)
     state = State()
+    state.hidden.add(secrets_among(given))
     try:
         code = _run(given, state)
         state.close()

@@ -32,4 +32,4 @@ def everything(ns: Namespace, namespace: str) -> Iterator[tuple[str, bool]]:
 
 def neither(error: LanceNamespaceError, name: str) -> LanceNamespaceError:
     """The error for a name that could have been a table's or a namespace's; one about a name above it stays."""
-    return type(error)(f"There is no table or namespace {name!r}.") if repr(name) in str(error) else error
+    return type(error)(f"Table or namespace not found: {name!r}.") if f": {name!r}" in str(error) else error

@@ -25,6 +25,7 @@ Columns = Annotated[str | None, typer.Option(metavar="A,B", help="Only these col
 Filter = Annotated[
     str | None, typer.Option("--filter", metavar="SQL", help="Only rows for which this SQL expression holds.")
 ]
+Latest = Annotated[int, typer.Option("-n", "--limit", min=1, max=2**31 - 1, help="How many, the latest first.")]
 Version = Annotated[int | None, typer.Option(metavar="N", min=1, help="The table as it was at this version.")]
 Tag = Annotated[str | None, typer.Option(metavar="TAG", help="The table as it was when it was tagged.")]
 Branch = Annotated[str | None, typer.Option(metavar="BRANCH", help="On this branch instead of main.")]

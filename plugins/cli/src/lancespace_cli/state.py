@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lancespace.properties import dereference
 from lancespace_cli import config
 from lancespace_cli.hiding import Hidden, secrets_in
 from lancespace_cli.output import Output
@@ -69,8 +70,10 @@ class State:
         backend = self._backend or chosen.backend or DEFAULT_BACKEND
         is_chosen = backend == (chosen.backend or DEFAULT_BACKEND)
         properties = dict(chosen.properties) if is_chosen else {}  # Those of one backend mean nothing to another.
-        properties |= parse_properties(self._given)
-        self.hidden.add([*chosen.secrets, *secrets_in(properties)])
+        written = properties | parse_properties(self._given)
+        properties = dereference(written)
+        referred = (value for name, value in properties.items() if value != written[name])
+        self.hidden.add([*chosen.secrets, *secrets_in(properties), *referred])
         if self._root is not None:
             properties["root"] = self._root
         if backend == DEFAULT_BACKEND and "root" not in properties:

@@ -41,15 +41,19 @@ from lancespace.storage.vending import make_vendor
 from lancespace.tables.access import TableRef
 from lancespace.tables.clients import VersionClient
 from lancespace.tables.paging import fetch_page
-from lancespace_dir import root
+from lancespace_dir import reservations, root
 from lancespace_dir.catalogs import Catalog, Place, choose_catalog
 from lancespace_dir.pages import filtered
 from lancespace_dir.settings import PROPERTIES
+from lancespace_dir.v2 import ManifestCatalog
 from lancespace_dir.versioning import VersioningBackend
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import BaseModel
 
+    from lancespace.backends.entries import TableEntry
     from lancespace.connection import Connection
     from lancespace.storage import Storage
     from lancespace.views.marks import View
@@ -194,6 +198,21 @@ class DirectoryBackend(VersioningBackend):
         place = self.catalog.drop(request.id or [])
         return DropTableResponse(id=request.id, location=self.storage.uri(place.location), properties=_known(place))
 
+    def drop_declared(self, names: list[str]) -> None:
+        """Drop a table that has no data; one that gets some meanwhile stays."""
+        place = self.catalog.find(names)
+
+        def is_empty() -> bool:
+            reserved = reservations.is_reserved(self.storage, place.location)
+            return reserved and not reservations.has_staged(self.storage, place.location)
+
+        is_out = is_empty()
+        if is_out and isinstance(self.catalog, ManifestCatalog):
+            entry = self.catalog.manifest.get(identifiers.join(names))
+            is_out = entry is not None and reservations.take_out(self.catalog.manifest, entry, is_empty)
+        if is_out:
+            reservations.delete_marks(self.storage, place.location)
+
     @hookimpl
     def close(self) -> None:
         """Finish what is under way."""
@@ -222,9 +241,16 @@ class DirectoryBackend(VersioningBackend):
         place = self.catalog.declare(names, None, request.properties or {}, with_data=True)
         return self.ref(names, place), self.declared(DeclareTableRequest(id=names), place)
 
-    def replace_properties(self, ref: TableRef, properties: dict[str, str]) -> None:
-        """Keep other properties of a table, in one step."""
-        self.catalog.replace_properties(list(ref.id), properties)
+    def replace_properties(self, old: TableEntry, properties: Mapping[str, str]) -> None:
+        """Keep other properties of a table, in one step, if nobody else has changed them."""
+        self.catalog.replace_properties(list(old.id), properties, lambda place: self._check(old, place))
+
+    def _check(self, old: TableEntry, place: Place) -> None:
+        old.check(self.storage.uri(place.location), _known(place) or {})
+
+    def check_overwrite(self, ref: TableRef) -> None:
+        """Refuse to overwrite a table whose files are also those of another."""
+        self.catalog.check_overwrite(list(ref.id))
 
     def ref(self, names: list[str], place: Place) -> TableRef:
         """A table with the options that open it; Lance commits to a managed one through this backend."""

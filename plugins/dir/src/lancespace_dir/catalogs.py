@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lance_namespace import (
     InvalidInputError,
-    NamespaceNotFoundError,
-    TableAlreadyExistsError,
-    TableNotFoundError,
 )
-
-from lancespace import identifiers
 
 if TYPE_CHECKING:
     from lancespace.properties import Settings
@@ -33,6 +28,8 @@ class Place:
     """None where the catalog cannot keep any."""
     is_managed: bool = False
     """Whether the catalog keeps the table's versions, too."""
+    is_new: bool = False
+    """Whether the location was made up for this table, so that no other can have it."""
 
 
 class Catalog(Protocol):
@@ -71,8 +68,11 @@ class Catalog(Protocol):
     def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
         """Enter a name for a table that is in storage."""
 
-    def replace_properties(self, names: Names, properties: Mapping[str, str]) -> None:
-        """Keep other properties of a table."""
+    def replace_properties(self, names: Names, properties: Mapping[str, str], check: Callable[[Place], None]) -> None:
+        """Set the properties of a table, unless ``check`` refuses what it is by then."""
+
+    def check_overwrite(self, names: Names) -> None:
+        """Refuse to overwrite a table whose files are also those of another."""
 
     def deregister(self, names: Names) -> Place:
         """Take a table name out and leave the data."""
@@ -92,7 +92,6 @@ class Catalog(Protocol):
 
 def choose_catalog(settings: Settings, storage: Storage) -> Catalog:
     """The catalog that the properties ask for: V1, V2, or both."""
-    from lancespace_dir.listing import Listing
     from lancespace_dir.v1 import ListingCatalog
     from lancespace_dir.v2 import ManifestCatalog
     from lancespace_dir.versionrows import MANAGEMENT
@@ -108,22 +107,7 @@ def choose_catalog(settings: Settings, storage: Storage) -> Catalog:
     if settings[MANAGEMENT]:
         raise InvalidInputError(f"A V1 catalog cannot keep table versions: {MANAGEMENT} needs manifest_enabled=true.")
     if settings["dir_listing_enabled"]:
-        return ListingCatalog(Listing(storage), storage.location)
+        return ListingCatalog(storage)
     raise InvalidInputError(
         "One of manifest_enabled and dir_listing_enabled must be true, or the catalog could hold nothing."
     )
-
-
-def no_namespace(names: Names) -> NamespaceNotFoundError:
-    """The error for a namespace that is not there."""
-    return NamespaceNotFoundError(f"There is no namespace {identifiers.show(names)!r}.")
-
-
-def no_table(names: Names) -> TableNotFoundError:
-    """The error for a table that is not there."""
-    return TableNotFoundError(f"There is no table {identifiers.show(names)!r}.")
-
-
-def table_exists(names: Names) -> TableAlreadyExistsError:
-    """The error for a table name that is taken."""
-    return TableAlreadyExistsError(f"The table {identifiers.show(names)!r} exists already.")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lance_namespace import NamespaceAlreadyExistsError, NamespaceNotEmptyError
+from lance_namespace import InvalidTableStateError
 
 from lancespace import identifiers
+from lancespace.backends.messages import namespace_exists, namespace_not_empty, no_namespace, no_table, table_exists
+from lancespace.storage.locations import location_taken
 from lancespace.views.marks import base_objects, in_use
 from lancespace_dir import versionrows
-from lancespace_dir.catalogs import Names, Place, no_namespace, no_table, table_exists
+from lancespace_dir.catalogs import Names, Place
 from lancespace_dir.manifest.schema import NAMESPACE, TABLE, TABLE_VERSION, Entry, metadata_of
 from lancespace_dir.versionrows import MANAGEMENT, Version
 
@@ -26,7 +28,7 @@ def enter_namespace(draft: Draft, names: Names, properties: Mapping[str, str], m
     need_namespace(draft, names[:-1])
     old = draft.get(object_id)
     if old is not None and (mode == "Create" or old.object_type != NAMESPACE):
-        raise NamespaceAlreadyExistsError(f"The name {object_id!r} is taken by a {old.object_type}.")
+        raise namespace_exists(names, old.object_type)
     if old is not None and mode == "ExistOk":
         return old.properties
     if old is not None:
@@ -35,19 +37,28 @@ def enter_namespace(draft: Draft, names: Names, properties: Mapping[str, str], m
     return properties
 
 
-def take_out_namespace(draft: Draft, names: Names, *, cascade: bool) -> tuple[Entry, list[str]]:
-    """Take a namespace out, or all below it as well: what it was, and where the tables are that go with it."""
+@dataclass
+class Taken:
+    """Tables whose rows were taken out, and those that stay and have files at the same locations."""
+
+    places: list[Place]
+    sharers: dict[str, str]
+    """The identifier of another table by location; only foreign writers make two rows for one location."""
+
+
+def take_out_namespace(draft: Draft, names: Names, *, cascade: bool) -> tuple[Entry, Taken]:
+    """Take a namespace out, or all below it as well: what it was, and the tables that go with it."""
     object_id = identifiers.join(names)
     old = draft.get(object_id)
     if old is None or old.object_type != NAMESPACE:
         raise no_namespace(names)
     if not cascade:
         _need_empty(draft, object_id)
-    below = list(draft.descendants(object_id, NAMESPACE, TABLE, TABLE_VERSION))
+    below = list(draft.descendants(object_id))
     need_unused(draft, names, {entry.object_id for entry in below})
     for entry in (*below, old):
         draft.remove(entry.object_id)
-    return old, [entry.location for entry in below if entry.object_type == TABLE and entry.location]
+    return old, _taken(draft, [Place(entry.location or "") for entry in below if entry.object_type == TABLE])
 
 
 def enter_table(
@@ -61,11 +72,32 @@ def enter_table(
         raise table_exists(names)
     if old is not None:
         versionrows.remove_all(draft, object_id)
+    if not place.is_new:
+        need_location(draft, names, place.location)
     mark = {MANAGEMENT: "true"} if place.is_managed else {}
     bases = base_objects(place.properties)
     _need_bases(draft, bases or ())
     draft.put(Entry(object_id, TABLE, place.location, metadata_of({**(place.properties or {}), **mark}), bases))
     versionrows.enter(draft, object_id, versions)
+
+
+def rows_of(draft: Draft, names: Names) -> list[Entry]:
+    """The row of a table and those of its versions, if there is one."""
+    object_id = identifiers.join(names)
+    entry = draft.get(object_id)
+    return [] if entry is None else [entry, *draft.children(object_id, TABLE_VERSION)]
+
+
+def put_back(draft: Draft, names: Names, place: Place, rows: Iterable[Entry]) -> None:
+    """Undo that a table was entered at a place, unless its row is another one by now."""
+    object_id = identifiers.join(names)
+    entry = draft.get(object_id)
+    if entry is None or entry.location != place.location:
+        return
+    versionrows.remove_all(draft, object_id)
+    draft.remove(object_id)
+    for row in rows:
+        draft.put(row)
 
 
 def replace_properties(draft: Draft, names: Names, properties: Mapping[str, str]) -> None:
@@ -84,11 +116,22 @@ def take_out_table(draft: Draft, names: Names) -> Place:
     return place_of(old)
 
 
-def rename_table(draft: Draft, names: Names, target: Names) -> None:
-    """Exchange a table for one with another name."""
+def take_out_with_files(draft: Draft, names: Names) -> Taken:
+    """Take a table out whose files are to be deleted, unless another table has them, too."""
+    return _taken(draft, [take_out_table(draft, names)])
+
+
+def rename_table(draft: Draft, names: Names, target: Names, v1: Place | None = None) -> None:
+    """Exchange a table for one with another name; one that is only a directory so far (V1) gets that name."""
     old_id, new_id = identifiers.join(names), identifiers.join(target)
-    old = need_table(draft, names)
+    old = draft.get(old_id)
     need_unused(draft, names, {old_id})
+    if v1 is not None and (old is None or old.object_type != TABLE):
+        if next(draft.tables_at(v1.location), None) is not None:
+            raise no_table(names)  # Renamed by somebody else.
+        enter_table(draft, target, v1)
+        return
+    old = need_table(draft, names)
     need_namespace(draft, target[:-1])
     if draft.get(new_id) is not None:
         raise table_exists(target)
@@ -97,12 +140,12 @@ def rename_table(draft: Draft, names: Names, target: Names) -> None:
     draft.rename(old, new_id)
 
 
-def need_namespace(view: Draft | ManifestReader, names: Names) -> None:
+def need_namespace(view: Draft | ManifestReader, names: Names, table: Sequence[str] = ()) -> None:
     """Raise NamespaceNotFoundError unless there is such a namespace."""
     if names:
         entry = view.get(identifiers.join(names))
         if entry is None or entry.object_type != NAMESPACE:
-            raise no_namespace(names)
+            raise no_namespace(names, table)
 
 
 def need_unused(view: Draft | ManifestReader, names: Names, gone: set[str]) -> None:
@@ -111,6 +154,14 @@ def need_unused(view: Draft | ManifestReader, names: Names, gone: set[str]) -> N
     users = [identifiers.split(object_id) for object_id in used_by if object_id not in gone]
     if users:
         raise in_use(names, users)
+
+
+def need_location(draft: Draft, names: Names, location: str) -> None:
+    """Raise InvalidInputError if the location is that of another table, contains it, or lies inside it."""
+    own_id = identifiers.join(names)
+    other = next((entry for _, entry in draft.tables_at(location) if entry.object_id != own_id), None)
+    if other is not None:
+        raise location_taken(location, other.object_id.split(identifiers.DELIMITER))
 
 
 def need_table(view: Draft | ManifestReader, names: Names) -> Entry:
@@ -124,6 +175,8 @@ def need_table(view: Draft | ManifestReader, names: Names) -> Entry:
 def place_of(entry: Entry) -> Place:
     """What a table's row says."""
     properties = entry.properties
+    if not all(isinstance(value, str) for value in properties.values()):
+        raise InvalidTableStateError(f"The manifest's metadata of {entry.object_id!r} has values that are not text.")
     is_managed = properties.pop(MANAGEMENT, "") == "true"
     return Place(entry.location or "", properties, is_managed)
 
@@ -136,10 +189,12 @@ def _need_bases(draft: Draft, bases: Iterable[str]) -> None:
             need_table(draft, names)
 
 
+def _taken(draft: Draft, places: list[Place]) -> Taken:
+    shared = draft.tables_at(*(place.location for place in places if place.location))
+    return Taken(places, {location: entry.object_id for location, entry in shared})
+
+
 def _need_empty(draft: Draft, object_id: str) -> None:
     child = next(draft.children(object_id, TABLE, NAMESPACE), None)
     if child is not None:
-        raise NamespaceNotEmptyError(
-            f"The namespace {object_id!r} is not empty, it holds {child.object_id!r}: drop what is in it, "
-            "or use the behavior 'Cascade'."
-        )
+        raise namespace_not_empty(identifiers.split(object_id), identifiers.split(child.object_id))

@@ -10,21 +10,23 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lance_namespace import UnsupportedOperationError
 
 from lancespace import identifiers
 from lancespace.engines.records import CHECKPOINT_DAYS
 from lancespace.jobs.stages import FOLDER
-from lancespace.storage.local import STAGED_PREFIX
-from lancespace_dir.listing import DEREGISTERED, RESERVED, Listing
-from lancespace_dir.manifest.index import parent_of
+from lancespace.storage.local import is_staged
+from lancespace.storage.locations import Steps, relative_steps, touch
+from lancespace_dir import recovery
+from lancespace_dir.look import Look
+from lancespace_dir.manifest.listings import parent_of
 from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, TABLE, TABLE_VERSION, Entry
-from lancespace_dir.manifest.segments import whole
-from lancespace_dir.root import JOBS, TABLE_SUFFIX
+from lancespace_dir.reservations import RESERVATION
+from lancespace_dir.root import CLAIM, DEREGISTERED, JOBS, TABLE_SUFFIX, belongs_to_catalog
 from lancespace_dir.v2 import ManifestCatalog
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 ORPHAN_TABLE = "orphan table"
 ORPHAN_DIRECTORY = "orphan directory"
+HIDDEN_TABLE = "V1 table"
 MISSING_LOCATION = "missing location"
 DUPLICATE_ROW = "duplicate row"
 NO_NAMESPACE = "no namespace"
@@ -41,10 +44,10 @@ NO_SOURCE = "view without a source"
 NO_VERSION = "table without a version"
 STALE_RESERVATION = "stale reservation"
 LEFTOVER = "leftover"
+DAMAGED_MANIFEST = "damaged manifest"
+SHARED = "shared location"
 
-RESERVATION = frozenset({RESERVED, FOLDER})
-"""All that is in the directory of a table before its first version."""
-_FIRST_WRITE = RESERVATION | {"data"}
+_FIRST_WRITE = RESERVATION | {"data", "_transactions", "_versions"}
 """All that is in it while its first version is written."""
 _OURS = re.compile(rf"[0-9a-f]{{8}}_.+|.+{re.escape(TABLE_SUFFIX)}")
 """What directories of tables are called, unless somebody chose a location."""
@@ -60,12 +63,17 @@ class Finding:
     detail: str
     object_id: str = field(default="", repr=False)
     """The row's identifier as the manifest has it."""
+    location: str = field(default="", repr=False)
+    """Where the table is that it is about."""
+    entry: Entry | None = field(default=None, repr=False)
+    """The row of that table, if it has one."""
 
 
-def check(namespace: Namespace, *, older_than: timedelta) -> Iterator[Finding]:
+def check(namespace: Namespace, *, older_than: timedelta, now: datetime | None = None) -> Iterator[Finding]:
     """Everything that is wrong in a directory catalog.
 
-    ``older_than`` spares reservations and files of writers that may still be at work.
+    ``older_than`` spares rows, reservations and files of writers that may still be at work; ``now`` is the time by the
+    clock of the store, and of this machine if it is left out.
 
     Raises:
         UnsupportedOperationError: If the namespace is no directory catalog, or leaves the manifest out that is there.
@@ -73,58 +81,27 @@ def check(namespace: Namespace, *, older_than: timedelta) -> Iterator[Finding]:
     backend = namespace.backend
     if not hasattr(backend, "catalog") or not hasattr(backend, "storage"):
         raise UnsupportedOperationError(f"{namespace!r} is no directory catalog: there is nothing to check.")
-    look = Look(backend, older_than)
+    if isinstance(backend.catalog, ManifestCatalog) and recovery.is_damaged(backend.storage):
+        yield _damage(backend.storage)
+        return
+    look = Look(backend, older_than, now)
     yield from _rows(look)
+    yield from _shared(look)
     yield from _tables(look)
     yield from _directory(look)
     yield from _jobs(look)
 
 
-class Look:
-    """The catalog as it is now: the rows of the manifest, and what is in storage."""
-
-    def __init__(self, backend: Any, older_than: timedelta) -> None:
-        catalog = backend.catalog
-        self.storage: Storage = backend.storage
-        self._oldest = datetime.now(timezone.utc) - older_than
-        has_manifest = isinstance(catalog, ManifestCatalog)
-        self.listing = Listing(self.storage, beside_manifest=has_manifest)
-        self.shows_v1 = catalog.with_v1 if has_manifest else True
-        self.entries = all_rows(catalog) if has_manifest else []
-        self.names = self.contents("")
-        if not has_manifest and DIRECTORY in self.names:
-            raise UnsupportedOperationError(
-                "This catalog has a manifest, and without it nobody can tell what belongs to it: connect with "
-                "manifest_enabled=true to check it."
-            )
-
-    def contents(self, location: str) -> set[str]:
-        """What is at a location below the root."""
-        path = self.path(location)
-        try:
-            found = [str(entry).rstrip("/") for entry in self.storage.filesystem.ls(path, detail=False)]
-        except (FileNotFoundError, NotADirectoryError):
-            return set()
-        return {entry.rpartition("/")[2] for entry in found if entry != path}
-
-    def is_old(self, location: str) -> bool:
-        """Whether nothing below a location is younger than what is to be spared."""
-        path = self.path(location)
-        times = (self.storage.filesystem.modified(file) for file in self.storage.filesystem.find(path) or [path])
-        return all(_aware(time) < self._oldest for time in times)
-
-    def path(self, location: str) -> str:
-        """A location below the root as a path of the file system."""
-        return f"{self.storage.path()}/{location}" if location else self.storage.path()
-
-
-def all_rows(catalog: ManifestCatalog) -> list[Entry]:
-    """Every row of the manifest, also those that others hide."""
-    with catalog.manifest.reading() as reader:
-        if reader.dataset is None:
-            return []
-        rows = whole("", reader.dataset.to_table())
-    return [rows.entry(row) for row in range(rows.rows.num_rows)]
+def _damage(storage: Storage) -> Finding:
+    """That the manifest has no version, and what can be done about it."""
+    copy = recovery.copy_for(storage)
+    return Finding(
+        DAMAGED_MANIFEST,
+        DIRECTORY,
+        f"no version is left in '{DIRECTORY}/_versions': restore '{DIRECTORY}' from a backup if there is one. "
+        f"A repair copies its files and a report to {copy!r}, and enters the newest row of every name whose table is "
+        "in storage. It cannot prove which names were deregistered or which namespaces dropped: these may be back.",
+    )
 
 
 def _rows(look: Look) -> Iterator[Finding]:
@@ -147,25 +124,42 @@ def _rows(look: Look) -> Iterator[Finding]:
             yield _about(entry.object_id, NO_SOURCE, f"it is made from {', '.join(map(_shown, gone))}")
 
 
+def _shared(look: Look) -> Iterator[Finding]:
+    """Tables whose location is that of another, or lies inside it; sorted, they follow each other."""
+    tables = {entry.object_id: entry for entry in look.entries if entry.object_type == TABLE}.values()
+    above: tuple[Steps, str] = (("",), "")
+    for steps, object_id in sorted((relative_steps(entry.location or ""), entry.object_id) for entry in tables):
+        if touch(above[0], steps):
+            told = "a drop of either keeps the files; drop one, or register it at a copy of its files"
+            where = f"its location {'/'.join(steps)!r} is that of {_shown(above[1])!r}, or lies inside it"
+            yield _about(object_id, SHARED, f"{where}: {told}")
+        else:
+            above = steps, object_id
+
+
 def _tables(look: Look) -> Iterator[Finding]:
     """What storage says of the rows."""
     for entry in {entry.object_id: entry for entry in look.entries if entry.object_type == TABLE}.values():
         location = entry.location or ""
-        inside = look.contents(location) if location.partition("/")[0] in look.names else set()
-        if not inside:
-            yield _about(entry.object_id, MISSING_LOCATION, f"nothing is at {location!r}")
-        else:
-            yield from _table(look, location, inside, partial(_about, entry.object_id))
+        inside = look.contents(location)
+        about = partial(_about, entry.object_id, location=location, entry=entry)
+        if inside:
+            yield from _table(look, location, inside, about)
+        elif entry in look.old_rows:  # A younger one may be that of a table that is being created.
+            yield about(MISSING_LOCATION, detail=f"nothing is at {location!r}")
 
 
-def _table(look: Look, location: str, inside: set[str], about: Callable[[str, str], Finding]) -> Iterator[Finding]:
+def _table(look: Look, location: str, inside: set[str], about: Callable[..., Finding]) -> Iterator[Finding]:
     """What is wrong at the location of a table."""
     if inside <= RESERVATION and look.is_old(location):
-        yield about(STALE_RESERVATION, f"{location!r} was reserved and never written")
+        yield about(STALE_RESERVATION, detail=f"{location!r} was reserved and never written")
         return
     if _is_unreadable(look, location, inside):
         gone = f"no version is left in '_versions' at {location!r}, so nobody can read the files there"
-        yield about(NO_VERSION, f"{gone}: put it back from a backup, or drop the table")
+        yield about(NO_VERSION, detail=f"{gone}: put it back from a backup, or drop the table")
+    for name in inside:
+        if name.startswith(CLAIM) and look.is_old(f"{location}/{name}"):
+            yield Finding(LEFTOVER, f"{location}/{name}", "a repair was interrupted before it deleted the directory")
     if FOLDER in inside:
         yield from _abandoned(look, f"{location}/{FOLDER}")
 
@@ -188,9 +182,9 @@ def _directory(look: Look) -> Iterator[Finding]:
     """What is in the root and belongs to nothing."""
     named = {(entry.location or "").partition("/")[0] for entry in look.entries}
     for name in sorted(look.names - named):
-        if name.startswith(DIRECTORY) or name == JOBS:
+        if belongs_to_catalog(name):
             continue
-        if name.startswith(STAGED_PREFIX):
+        if is_staged(name):
             if look.is_old(name):
                 yield Finding(LEFTOVER, name, "a writer died before it was put in its place")
             continue
@@ -202,7 +196,10 @@ def _unnamed(look: Look, name: str) -> Iterator[Finding]:
     shown = name.endswith(TABLE_SUFFIX) and look.listing.exists(name.removesuffix(TABLE_SUFFIX))
     is_table = _has_version(look, name, inside)
     if shown and look.shows_v1:
-        yield from _table(look, name, inside, lambda kind, detail: Finding(kind, name, detail))
+        yield from _table(look, name, inside, partial(Finding, subject=name, location=name))
+    elif shown and is_table:
+        told = "connect with dir_listing_enabled=true, or enter it with 'lancespace migrate'"
+        yield Finding(HIDDEN_TABLE, name, f"a V1 table, which this connection does not show: {told}")
     elif is_table and DEREGISTERED not in inside:
         yield Finding(ORPHAN_TABLE, name, "a whole table that the catalog does not name: register it, or delete it")
     elif not is_table and inside and _OURS.fullmatch(name) and look.is_old(name):
@@ -213,10 +210,8 @@ def _jobs(look: Look) -> Iterator[Finding]:
     """Results of tasks that are too old to be taken up again."""
     folder = f"{JOBS}/checkpoints"
     names = look.contents(folder) if JOBS in look.names else set()
-    oldest = datetime.now(timezone.utc) - timedelta(days=CHECKPOINT_DAYS)
     for name in sorted(names):
-        files = look.storage.filesystem.find(look.path(f"{folder}/{name}"))
-        if all(_aware(look.storage.filesystem.modified(file)) < oldest for file in files):
+        if look.is_older(f"{folder}/{name}", CHECKPOINT_DAYS):
             yield Finding(LEFTOVER, f"{folder}/{name}", f"results of a job, older than {CHECKPOINT_DAYS} days")
 
 
@@ -230,14 +225,9 @@ def _is_v1(look: Look, object_id: str) -> bool:
     return look.shows_v1 and "$" not in object_id and look.listing.exists(object_id)
 
 
-def _about(object_id: str, kind: str, detail: str) -> Finding:
-    return Finding(kind, _shown(object_id), detail, object_id)
+def _about(object_id: str, kind: str, detail: str, location: str = "", entry: Entry | None = None) -> Finding:
+    return Finding(kind, _shown(object_id), detail, object_id, location, entry)
 
 
 def _shown(object_id: str) -> str:
     return object_id.replace(identifiers.DELIMITER, ".")
-
-
-def _aware(time: datetime) -> datetime:
-    """Some file systems leave the zone out, and mean UTC."""
-    return time if time.tzinfo is not None else time.replace(tzinfo=timezone.utc)

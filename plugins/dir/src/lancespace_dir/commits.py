@@ -42,6 +42,7 @@ class Commit:
         self._request = request
         self._staged = versions.directory.name_of_staged(request.manifest_path)
         self._content: bytes | None = None
+        self._seen: Version | None = None
         self._before: Version | None = None
         self._is_new = False
 
@@ -51,7 +52,7 @@ class Commit:
         Raises:
             ConcurrentModificationError: There was such a write; a repeat finds it gone.
         """
-        latest = self._versions.latest()
+        latest = self._seen = self._versions.latest()
         too_far = self._request.version > (0 if latest is None else latest.number) + 1
         if too_far and self._versions.set_aside_bypasses(latest):
             raise ConcurrentModificationError(
@@ -76,6 +77,8 @@ class Commit:
         latest = max(versionrows.numbers_in(draft, table_id), default=0)
         check_next(latest, self._request)
         self._before = versionrows.find_in(draft, table_id, latest)
+        if self._seen is not None and self._seen.number == latest and self._seen != self._before:
+            raise made_by_another(self._request)  # The table was dropped and created again at the same place.
         made = self._version(checked(self._content, self._request), self._before)
         versionrows.enter(draft, table_id, [made])
         return made

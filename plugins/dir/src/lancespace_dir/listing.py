@@ -15,9 +15,10 @@ from lance_namespace import InvalidInputError, UnsupportedOperationError
 from lancespace import identifiers
 from lancespace.storage import scheme_of
 from lancespace.storage.conditions import require_conditions
-from lancespace.storage.local import STAGED_PREFIX
+from lancespace.storage.local import is_staged
 from lancespace.storage.reading import read
-from lancespace_dir.root import TABLE_SUFFIX, new_location, root_location
+from lancespace_dir.root import CLAIM, DEREGISTERED, RESERVED, TABLE_SUFFIX, root_location
+from lancespace_dir.seen import SeenTable, see
 from lancespace_dir.sessions import is_same_for_all, open_session, takes
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from lance.file import LanceFileSession
 
     from lancespace.storage import Storage
-
-RESERVED = ".lance-reserved"
-DEREGISTERED = ".lance-deregistered"
 
 
 class Listing:
@@ -49,11 +47,20 @@ class Listing:
         location = root_location(name)
         return self.shows(location, self.contents(location))
 
+    def is_marked(self, location: str, contents: Collection[str]) -> bool:
+        """Whether a directory with these contents was reserved for a table of this manifest."""
+        return bool(self._note) and RESERVED in contents and self._is_of_manifest(location)
+
+    @property
+    def location(self) -> str:
+        """The root."""
+        return self._storage.location
+
     def shows(self, location: str, contents: Collection[str]) -> bool:
         """Whether a directory with these contents is a table by itself."""
         if not contents or DEREGISTERED in contents:
             return False
-        return not (self._note and RESERVED in contents and self._is_of_manifest(location))
+        return not self.is_marked(location, contents)
 
     def contents(self, location: str) -> list[str]:
         """The names of what is in a directory; of one that is not there, nothing.
@@ -65,7 +72,7 @@ class Listing:
         if found is None:
             found = self._listed(self._path(location) if location else self._storage.path())
         names = (entry.rstrip("/").rpartition("/")[2] for entry in found)
-        return [name for name in names if not name.startswith(STAGED_PREFIX)]
+        return [name for name in names if not is_staged(name)]
 
     def names(self, after: str | None = None) -> Iterator[str]:
         """The names of all tables from after a name on, sorted."""
@@ -130,24 +137,27 @@ class Listing:
                 raise FileExistsError(f"{self._path(target)} is occupied") from error
             raise
 
-    def withdraw(self, location: str) -> str:
-        """Take a table directory out of everybody's sight, and return where it is now.
-
-        Where directories can be renamed this is one step, in which one of several callers succeeds.
+    def see(self, location: str) -> SeenTable:
+        """A table directory as it is now, so that this one can be removed and no other.
 
         Raises:
-            FileNotFoundError: If it is gone.
+            FileNotFoundError: There is none.
         """
-        if not self.has_directories:
-            self.hide(location)
-            return location
-        withdrawn = new_location(location.removesuffix(TABLE_SUFFIX))
-        self.move(location, withdrawn)
-        return withdrawn
+        return see(self._storage, location)
 
     def delete(self, location: str) -> None:
         """Delete a table directory, its mark last: what a crash leaves stays hidden, and a repeat goes on."""
         self._storage.delete_tree(self._path(location), last=self._path(location, DEREGISTERED))
+
+    def claim(self, location: str) -> str:
+        """Mark a directory that is to be deleted, and return the path of the mark.
+
+        Who deletes puts the mark and then looks for a table at the location. Who registers a table there enters it and
+        then looks for the mark. So at least one of them sees the other.
+        """
+        path = self._path(location, f"{CLAIM}{uuid.uuid4().hex}")
+        self._storage.put_if_absent(path, _signature(), unique=True)
+        return path
 
     def _is_of_manifest(self, location: str) -> bool:
         try:

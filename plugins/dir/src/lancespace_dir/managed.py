@@ -30,7 +30,14 @@ class ManagedTables:
         self._managing = managing
         self._in_place: dict[str, None] = {}
 
-    def place(self, location: str, properties: Mapping[str, str], metadata: Mapping[str, str] | None = None) -> Place:
+    def place(
+        self,
+        location: str,
+        properties: Mapping[str, str],
+        metadata: Mapping[str, str] | None = None,
+        *,
+        is_new: bool = False,
+    ) -> Place:
         """The place of a new table: managed if its properties say so, or the connection's, or the catalog.
 
         Who does not give the catalog's metadata lets them be looked up.
@@ -38,11 +45,14 @@ class ManagedTables:
         own, wanted = versionrows.split(properties)
         if wanted is None:
             wanted = self._is_default(metadata) if self._managing is None else self._managing
-        return Place(location, own, wanted)
+        return Place(location, own, wanted, is_new=is_new)
 
     def entered(self, place: Place) -> None:
-        """Have new tables managed whoever creates them, if that is how this connection creates them."""
-        if place.is_managed and self._managing and not self._is_default():
+        """Have new tables managed whoever creates them, if that is how this connection creates them.
+
+        Lance commits the mark. If it was paused for long before it did, the mark may be at a version that nobody reads.
+        """
+        while place.is_managed and self._managing and not self._is_default():
             with self.manifest.reading() as reader:
                 table = reader.open_latest()
             try:

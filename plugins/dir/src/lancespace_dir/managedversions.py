@@ -108,10 +108,10 @@ class ManagedVersions:
             )
 
     def remove(self, draft: Draft, manifests: Iterable[Manifest]) -> list[Version]:
-        """Take out those of the versions that are still there."""
+        """Take out those of the versions that are still there, and not those of another table in their place."""
         self.need_table(draft)
-        found = [versionrows.find_in(draft, self.table_id, manifest.version) for manifest in manifests]
-        gone = [version for version in found if version is not None]
+        found = [(versionrows.find_in(draft, self.table_id, manifest.version), manifest) for manifest in manifests]
+        gone = [version for version, manifest in found if version is not None and version.manifest == manifest]
         for version in gone:
             draft.remove(versionrows.row_id(self.table_id, version.number))
         return gone

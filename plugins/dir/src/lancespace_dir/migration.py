@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lance_namespace import UnsupportedOperationError
+from lance_namespace import InvalidTableStateError, UnsupportedOperationError
 
 from lancespace_dir.manifest.schema import TABLE, Entry
 from lancespace_dir.root import root_location
@@ -37,14 +37,15 @@ def unmigrated(namespace: Namespace) -> list[str]:
     Raises:
         UnsupportedOperationError: If the namespace is no directory catalog with manifest and directory listing.
     """
-    return _catalog(namespace).only_v1()
+    return [name for name, _ in _catalog(namespace).v1_tables()]
 
 
 def migrate(namespace: Namespace) -> SubmittedJob:
     """Enter all V1 tables of a directory catalog in its manifest; data and names stay as they are.
 
-    It goes in batches of one commit each, and a table that is in the manifest is passed over, so that a migration that
-    failed or was cancelled is finished by another. Afterwards ``dir_listing_enabled`` can be set to false.
+    If a name is also that of a namespace or of another table, nothing is entered and the job fails: rename one of the
+    two. It goes in batches of one commit each, and a table that is in the manifest is passed over, so that a migration
+    that failed or was cancelled is finished by another. Afterwards ``dir_listing_enabled`` can be set to false.
 
     Raises:
         UnsupportedOperationError: If the namespace is no directory catalog with manifest and directory listing.
@@ -61,7 +62,9 @@ def enter(batch: _Batch) -> int:
     from lancespace.handles import connected
 
     def put(draft: Draft) -> int:
-        new = [name for name in batch.names if draft.get(name) is None]
+        new = [name for name in batch.names if _needs_row(draft.get(name), name)]
+        held = dict(draft.tables_at(*map(root_location, new)))
+        new = [name for name in new if root_location(name) not in held]  # Renamed meanwhile.
         for name in new:
             draft.put(Entry(name, TABLE, root_location(name)))
         return len(new)
@@ -69,9 +72,24 @@ def enter(batch: _Batch) -> int:
     return _catalog(connected(batch.backend, batch.properties)).manifest.mutate(put)
 
 
+def _needs_row(entry: Entry | None, name: str) -> bool:
+    """Whether a V1 table has no row yet.
+
+    Raises:
+        InvalidTableStateError: Something else has its name, so that a row would hide one of the two.
+    """
+    if entry is not None and (entry.object_type, entry.location) != (TABLE, root_location(name)):
+        taken = f"the {entry.object_type} {name!r}" + (f" at {entry.location!r}" if entry.location else "")
+        raise InvalidTableStateError(
+            f"The V1 table {root_location(name)!r} has the same name as {taken}, so it cannot be entered in the "
+            "manifest: rename one of the two with rename_table, or drop one, and migrate again. Nothing was entered."
+        )
+    return entry is None
+
+
 def _run(namespace: Namespace, work: Work) -> None:
     """Batches go one after the other: at once, they would only be in each other's way."""
-    waiting = unmigrated(namespace)
+    waiting = _without_clash(_catalog(namespace))
     entered = 0
     message = f"entering {len(waiting)} tables in the manifest"
     work.report(0.0, message, entered)
@@ -79,6 +97,11 @@ def _run(namespace: Namespace, work: Work) -> None:
     for number, (_, done) in enumerate(work.map(enter, batches, key=lambda one: one.names[0], concurrency=1), 1):
         entered += done
         work.report(number / len(batches), message, entered)
+
+
+def _without_clash(catalog: ManifestCatalog) -> list[str]:
+    """The tables to enter, after a look at all V1 tables for names that are taken."""
+    return [name for name, entry in catalog.v1_tables() if _needs_row(entry, name)]
 
 
 def _slices(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import re
 import secrets
+import shutil
+import tempfile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -13,19 +17,62 @@ from lance_namespace import InvalidInputError
 from lancespace import registry
 from lancespace.properties import redact_url
 from lancespace.storage import scheme_of
+from lancespace.storage.local import is_staged
 
 TABLE_SUFFIX = ".lance"
+RESERVED = ".lance-reserved"
+"""Marks the directory of a table that was declared."""
+DEREGISTERED = ".lance-deregistered"
+"""Marks the directory of a table that was deregistered: V1 readers do not show it."""
+CLAIM = ".lance-deleting-"
+"""Begins the name of a mark that says: whoever put it here deletes the directory unless a table is registered there."""
+_MANIFEST = "__manifest"
+"""Begins the name of the manifest's directory."""
 JOBS = "__jobs"
 """The directory of the records of jobs."""
+MEMORY = "memory"
+"""The scheme of roots that live as long as the process."""
 MAX_DIRECTORY_BYTES = 255
+RANDOM_LENGTH = 9
+"""So many characters stand before the identifier in a location that :func:`new_location` made."""
 
 
 def normalise(root: str) -> str:
     """The root as a location: absolute, without a trailing slash, ``~`` and ``file://`` resolved."""
-    if scheme_of(root) != "file":
+    scheme = scheme_of(root)
+    if scheme == MEMORY:
+        return _in_memory(root)
+    if scheme != "file":
         return root.rstrip("/")
     path = unquote(urlsplit(root).path) if root.lower().startswith("file://") else root
     return os.path.abspath(Path(path).expanduser())  # noqa: PTH100 - Path.absolute keeps the dots
+
+
+def _in_memory(url: str) -> str:
+    """The directory that stands for a URL in memory; all connections of the process find the same tables there.
+
+    Raises:
+        InvalidInputError: If the URL leads out of memory.
+    """
+    base = _memory()
+    path = os.path.abspath(f"{base}/{unquote(urlsplit(url).netloc + urlsplit(url).path)}")  # noqa: PTH100 - as below
+    if path != base and not path.startswith(f"{base}/"):
+        raise InvalidInputError(f"The location {url!r} leads out of memory: leave '..' out.")
+    return path
+
+
+@functools.cache
+def _memory() -> str:
+    """A directory for what is kept in memory; the process that made it deletes it at its end."""
+    folder = tempfile.mkdtemp(prefix="lancespace-memory-")
+    atexit.register(_forget, folder, os.getpid())
+    return folder
+
+
+def _forget(folder: str, owner: int) -> None:
+    """Delete what is in memory, unless this is a child that was forked from the owner."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def require_place(root: str) -> None:
@@ -37,7 +84,7 @@ def require_place(root: str) -> None:
         InvalidInputError: If the URL of a store names no bucket, or something other than a directory is in the way.
     """
     scheme = scheme_of(root)
-    if scheme == "file":
+    if scheme in {"file", MEMORY}:
         _require_directory(normalise(root))
         return
     rest = root.partition("://")[2]
@@ -72,7 +119,7 @@ def new_location(object_id: str) -> str:
     created again apart from what is left of the old one. A long identifier is cut, since it is only there for people
     to see.
     """
-    readable = object_id.encode()[: MAX_DIRECTORY_BYTES - 9].decode(errors="ignore")
+    readable = object_id.encode()[: MAX_DIRECTORY_BYTES - RANDOM_LENGTH].decode(errors="ignore")
     return f"{secrets.token_hex(4)}_{readable}"
 
 
@@ -88,13 +135,22 @@ def relative(location: str, root: str) -> str:
         if not absolute.startswith(f"{root}/"):
             _refuse(location, root)
         inside = absolute[len(root) + 1 :]
-        inside = inside if scheme_of(location) == "file" else unquote(inside)
+        inside = inside if scheme_of(location) in {"file", MEMORY} else unquote(inside)
     parts = inside.split("/")
     if not inside or any(part in {"", ".", ".."} for part in parts) or re.search(r"[\x00-\x1f\\]", inside):
         _refuse(location, root)
-    if parts[0].startswith("__manifest") or parts[0] == JOBS:
+    if belongs_to_catalog(parts[0]) or any(map(_is_mark, parts)):
         raise InvalidInputError(f"The location {location!r} belongs to the catalog itself: choose another.")
     return inside
+
+
+def belongs_to_catalog(name: str) -> bool:
+    """Whether what is in the root under this name is the catalog's own; no generated location has such a name."""
+    return name == JOBS or (name.startswith(_MANIFEST) and not name.endswith(TABLE_SUFFIX))
+
+
+def _is_mark(name: str) -> bool:
+    return is_staged(name) or name in {RESERVED, DEREGISTERED} or name.startswith(CLAIM)
 
 
 def _refuse(location: str, root: str) -> None:

@@ -5,6 +5,22 @@ from __future__ import annotations
 from lancespace.properties import Property
 from lancespace.storage.vending import VENDOR_PROPERTIES
 
+_VENDING = "describe_table never answers the catalog's own credentials; credential_vendor.* answers temporary ones"
+_CONTEXT = "a directory has no server that a context could be sent to"
+_IGNORED = (
+    Property(
+        "dir_listing_to_manifest_migration_enabled",
+        "Known from pylance, ignored: `lancespace migrate` enters tables in the manifest",
+        ignored="tables move to the manifest with `lancespace migrate`, or lancespace_dir.migrate()",
+    ),
+    Property("vend_input_storage_options", "Known from pylance's tests, ignored", ignored=_VENDING),
+    Property(
+        "vend_input_storage_options_refresh_interval_millis", "Known from pylance's tests, ignored", ignored=_VENDING
+    ),
+    Property("dynamic_context_provider.", "Known from pylance, ignored: it is for servers", ignored=_CONTEXT),
+)
+"""What the Rust implementation takes, and has no meaning here."""
+
 PROPERTIES = (
     Property(
         "root", "Directory of the catalog: a path or a URL such as s3://bucket/prefix", required=True, identifies=True
@@ -34,4 +50,5 @@ PROPERTIES = (
     ),
     Property("storage.", "Options of the store, in any spelling its plugin knows, e.g. storage.region"),
     *VENDOR_PROPERTIES,
+    *_IGNORED,
 )

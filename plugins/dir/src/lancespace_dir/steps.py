@@ -38,6 +38,7 @@ class Declare(Step):
         self._place = self._catalog.place_for(self._names, self._request.location, self._request.properties or {})
         is_chosen = self._request.location is not None
         self._stored = self._catalog.managed.stored(self._names, self._place) if is_chosen else []
+        self._has_files = is_chosen and self._catalog.has_files(self._place)
         batch.declared[tuple(self._names)] = self._place
 
     def apply(self, draft: Draft) -> Place:
@@ -47,6 +48,7 @@ class Declare(Step):
 
     def finish(self, result: Place) -> None:
         """Mark the directory."""
+        self._catalog.confirm(self._names, result, has_files=self._has_files)
         self._catalog.declared(result, self._request.location)
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from lance_namespace import InvalidInputError, NamespaceAlreadyExistsError, UnsupportedOperationError
+from lance_namespace import InvalidInputError, TableAlreadyExistsError, UnsupportedOperationError
 
 from lancespace import identifiers
+from lancespace.backends.messages import namespace_exists, no_namespace, no_table, table_exists
+from lancespace.storage.locations import location_taken
 from lancespace.views.marks import View
 from lancespace_dir import root
-from lancespace_dir.catalogs import Names, Place, no_namespace, no_table, table_exists
+from lancespace_dir.catalogs import Names, Place
 from lancespace_dir.listing import Listing
+from lancespace_dir.manifest.committer import Manifest
+
+if TYPE_CHECKING:
+    from lancespace.storage import Storage
+    from lancespace_dir.manifest.schema import Entry
 
 _NO_PLACE = frozenset({"create_namespace", "drop_namespace", "create_materialized_view", "refresh_materialized_view"})
 
@@ -19,16 +28,18 @@ _NO_PLACE = frozenset({"create_namespace", "drop_namespace", "create_materialize
 class ListingCatalog:
     """Tables of the root namespace only; there is nowhere to keep namespaces or properties."""
 
-    def __init__(self, listing: Listing, root_location: str) -> None:
-        self._listing = listing
-        self._root = root_location
+    def __init__(self, storage: Storage) -> None:
+        self._listing = listing = Listing(storage)
+        self._root = storage.location
+        self._manifest = Manifest(storage, commit_retries=0, with_upkeep=False)
+        """That of a catalog which others use with a manifest; it is asked before a name is taken or a table deleted."""
         self.lacks = _NO_PLACE if listing.has_directories else _NO_PLACE | {"rename_table"}
 
     def create_namespace(self, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
         """Refused: V1 has one level."""
         del properties, mode
         if not names:
-            raise NamespaceAlreadyExistsError("The root namespace exists always.")
+            raise namespace_exists([])
         raise UnsupportedOperationError(
             f"Cannot create the namespace {identifiers.show(names)!r}: a V1 catalog has one level. "
             "Connect with manifest_enabled=true."
@@ -61,10 +72,11 @@ class ListingCatalog:
 
     def find(self, names: Names) -> Place:
         """The table's directory."""
-        name = self._name(names)
-        if not self._listing.exists(name):
+        if len(names) > 1:
+            raise no_namespace(names[:-1], table=names)
+        if not self._listing.exists(names[0]):
             raise no_table(names)
-        return Place(root.root_location(name))
+        return Place(root.root_location(names[0]))
 
     def declare(
         self, names: Names, location: str | None, properties: Mapping[str, str], *, with_data: bool = False
@@ -82,6 +94,7 @@ class ListingCatalog:
             raise table_exists_deregistered(name)
         if self._listing.is_occupied(place.location):
             raise table_exists(names)
+        self._need_free(name)
         try:
             self._listing.reserve(place.location)
         except (FileExistsError, FileNotFoundError) as error:  # It is there, or is just being dropped.
@@ -99,13 +112,19 @@ class ListingCatalog:
             )
         if self._listing.exists(name) and not overwrite:
             raise table_exists(names)
+        holder = self._holder(place.location)
+        if holder is not None:
+            raise location_taken(place.location, holder.object_id.split(identifiers.DELIMITER))
         self._listing.show(place.location)
         return place
 
-    def replace_properties(self, names: Names, properties: Mapping[str, str]) -> None:
+    def replace_properties(self, names: Names, properties: Mapping[str, str], check: Callable[[Place], None]) -> None:
         """There are none to keep."""
-        del names
+        del names, check
         self._no_properties(properties)
+
+    def check_overwrite(self, names: Names) -> None:
+        """Every table has a directory of its own."""
 
     def deregister(self, names: Names) -> Place:
         """Mark the table's directory."""
@@ -119,6 +138,7 @@ class ListingCatalog:
         source, name = self.find(names), self._name(target)
         if self._listing.is_occupied(root.root_location(name)):
             raise table_exists(target)
+        self._need_free(name)
         try:
             self._listing.move(source.location, root.root_location(name))
         except FileNotFoundError as error:
@@ -129,10 +149,11 @@ class ListingCatalog:
     def drop(self, names: Names) -> Place:
         """Take the directory out of sight, then delete it; one that is deregistered can be dropped too."""
         location = root.root_location(self._name(names))
-        if not self._listing.is_occupied(location):
-            raise no_table(names)
         try:
-            self._listing.delete(self._listing.withdraw(location))
+            with closing(self._listing.see(location)) as seen:
+                if not seen.contents or self._holder(location) is not None:
+                    raise no_table(names)
+                seen.remove()
         except FileNotFoundError as error:
             raise no_table(names) from error
         return Place(location)
@@ -142,7 +163,23 @@ class ListingCatalog:
         return []
 
     def close(self) -> None:
-        """Nothing is held."""
+        """End what reads the manifest."""
+        self._manifest.close()
+
+    def _need_free(self, name: str) -> None:
+        """Refuse a name that a namespace, or a table in another directory, has in the manifest."""
+        entry = self._manifest.get(name)
+        if entry is not None:
+            raise TableAlreadyExistsError(
+                f"The name {name!r} is that of a {entry.object_type} in the catalog's manifest: choose another name."
+            )
+
+    def _holder(self, location: str) -> Entry | None:
+        """The table of the manifest that is in a hidden directory, or around or inside it: it may have been renamed."""
+        if not self._listing.is_hidden(location):
+            return None
+        with self._manifest.reading() as reader:
+            return next((entry for _, entry in reader.tables_at(location)), None)
 
     def _only_root(self, names: Names) -> None:
         if names:

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
-from lance_namespace import NamespaceAlreadyExistsError, TableAlreadyExistsError, TableNotFoundError
+from lance_namespace import (
+    InvalidInputError,
+    InvalidTableStateError,
+    NamespaceAlreadyExistsError,
+)
 
 from lancespace import identifiers
+from lancespace.backends.messages import namespace_exists, no_namespace, no_table, table_exists
+from lancespace.storage.locations import location_taken
 from lancespace.views.marks import View, view_of
-from lancespace_dir import changes, root, versionrows
-from lancespace_dir.catalogs import Names, Place, no_namespace, no_table, table_exists
+from lancespace_dir import changes, dropping, root, versionrows
+from lancespace_dir.catalogs import Names, Place
 from lancespace_dir.listing import Listing
 from lancespace_dir.managed import ManagedTables
 from lancespace_dir.manifest.committer import Manifest
-from lancespace_dir.manifest.schema import NAMESPACE, TABLE
+from lancespace_dir.manifest.schema import NAMESPACE, TABLE, Entry
 
 if TYPE_CHECKING:
     from lancespace.storage import Storage
     from lancespace_dir.manifest.drafts import Draft
     from lancespace_dir.manifest.reader import ManifestReader
+    from lancespace_dir.manifest.schema import Entry
     from lancespace_dir.versionrows import Version
 
 
@@ -44,14 +51,18 @@ class ManifestCatalog:
     def create_namespace(self, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
         """Enter a row."""
         if not names:
-            raise NamespaceAlreadyExistsError("The root namespace exists always.")
+            raise namespace_exists([])
+        if self._shows_v1(names) and self.manifest.get(names[0]) is None:
+            location = root.root_location(names[0])
+            raise NamespaceAlreadyExistsError(
+                f"The name {names[0]!r} is that of the V1 table at {location!r}: choose another, or rename the table."
+            )
         return self.manifest.mutate(lambda draft: changes.enter_namespace(draft, names, properties, mode))
 
     def drop_namespace(self, names: Names, *, cascade: bool) -> Mapping[str, str]:
         """Take the row out, and with Cascade all rows below it in the same commit; then delete the tables' data."""
-        old, locations = self.manifest.mutate(lambda draft: changes.take_out_namespace(draft, names, cascade=cascade))
-        for location in locations:
-            self.listing.delete(location)
+        old, taken = self.manifest.mutate(lambda draft: changes.take_out_namespace(draft, names, cascade=cascade))
+        dropping.delete_files(self, taken)
         return old.properties
 
     def namespace_properties(self, names: Names) -> Mapping[str, str]:
@@ -110,8 +121,10 @@ class ManifestCatalog:
 
     def place_for(self, names: Names, location: str | None, properties: Mapping[str, str]) -> Place:
         """Where a table that is to be declared will be."""
-        free = self._free_location(names)
-        return self.managed.place(free if location is None else root.relative(location, self._root), properties)
+        free, is_new = self._free_location(names)
+        if location is None:
+            return self.managed.place(free, properties, is_new=is_new)
+        return self._chosen_place(names, location, properties)
 
     def declared(self, place: Place, location: str | None) -> None:
         """Mark the directory of a table that was entered as reserved, unless the caller chose it."""
@@ -121,7 +134,7 @@ class ManifestCatalog:
 
     def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
         """Enter a row for what is there; the directory of this name shows by itself then, or no longer."""
-        place = self.managed.place(root.relative(location, self._root), properties)
+        place = self._chosen_place(names, location, properties)
         is_own = self.is_own(names, place)
         if not overwrite and not is_own and self.is_v1(names):
             raise table_exists(names)
@@ -141,14 +154,32 @@ class ManifestCatalog:
             self.listing.hide(root.root_location(names[0]))
         return place
 
-    def replace_properties(self, names: Names, properties: Mapping[str, str]) -> None:
+    def replace_properties(self, names: Names, properties: Mapping[str, str], check: Callable[[Place], None]) -> None:
         """Exchange what the row says; a V1 table gets one. Whether the catalog manages a table stays as it is."""
         place, has_row = self.find_row(names)
         own, _ = versionrows.split(properties)
+
+        def put(draft: Draft) -> None:
+            check(changes.place_of(changes.need_table(draft, names)))
+            changes.replace_properties(draft, names, own)
+
         if has_row:
-            self.manifest.mutate(lambda draft: changes.replace_properties(draft, names, own))
+            self.manifest.mutate(put)
         else:
+            check(place)
             self._enter(names, replace(place, properties=own))
+
+    def check_overwrite(self, names: Names) -> None:
+        """Refuse to overwrite a table whose files are also those of another; foreign writers make such tables."""
+        own_id = identifiers.join(names)
+        place = self.find(names)
+        other = next((entry for entry in self.tables_at(place.location) if entry.object_id != own_id), None)
+        if other is not None:
+            raise InvalidTableStateError(
+                f"The table {identifiers.show(names)!r} cannot be overwritten, because the table "
+                f"{other.object_id.replace(identifiers.DELIMITER, '.')!r} has files at the same location "
+                f"{place.location!r}: drop one of the two, which keeps the files, and then overwrite the other."
+            )
 
     def deregister(self, names: Names) -> Place:
         """Take the row out, then hide the directory from V1 readers.
@@ -161,7 +192,7 @@ class ManifestCatalog:
         if has_row:
             place = self.manifest.mutate(lambda draft: changes.take_out_table(draft, names))
         else:
-            self._need_unused(names)
+            self.need_unused(names)
         if self.is_own(names, place) and not self.listing.hide(place.location) and shows_itself:
             raise no_table(names)  # Somebody else was faster.
         return place
@@ -176,56 +207,58 @@ class ManifestCatalog:
         if self.is_v1(target):
             raise table_exists(target)
         self._need_free(target)
-        if not has_row:
-            with suppress(TableAlreadyExistsError):  # Somebody else gave it one.
-                self._enter(names, place)
-        is_hiding = self.is_own(names, place) and self.listing.hide(place.location)
+        has_row = has_row or self.enter_v1(names, place) or self._has_table_row(names)
+        is_own = self.is_own(names, place)
+        is_hiding = has_row and is_own and self.listing.hide(place.location)
         try:
-            self.manifest.mutate(lambda draft: changes.rename_table(draft, names, target))
+            self.manifest.mutate(lambda draft: changes.rename_table(draft, names, target, None if has_row else place))
         except BaseException:
             if is_hiding and self.manifest.get(identifiers.join(names)) is not None:
                 self.listing.show(place.location)
             raise
+        if is_own and not has_row:
+            self.listing.hide(place.location)
         if self.is_own(target, place):
             self.listing.show(place.location)
 
-    def drop(self, names: Names) -> Place:
-        """Take the row out, then the directory, and then delete it; one that is deregistered can be dropped too."""
-        with self.manifest.one_look():
-            try:
-                place, has_row = self.find_row(names)
-            except TableNotFoundError:
-                place, has_row = self._deregistered_v1(names), False
-            is_own = self.is_own(names, place)
-            contents = self.listing.contents(place.location) if is_own else []
-            shows_itself = is_own and self.listing.has_directories and self.listing.shows(place.location, contents)
-            is_decisive = not has_row or shows_itself
-            is_there = bool(contents) or not is_own
-            if has_row:
-                taken = self.manifest.mutate(lambda draft: changes.take_out_table(draft, names))
-                if taken.location != place.location:  # Somebody has dropped and created it meanwhile.
-                    place, is_own, is_there, is_decisive = taken, self.is_own(names, taken), True, False
-            else:
-                self._need_unused(names)
-        try:
-            if is_there:
-                self.listing.delete(self.listing.withdraw(place.location) if is_own else place.location)
-        except FileNotFoundError as error:
-            if is_decisive:
-                raise no_table(names) from error  # Somebody else was faster.
-        return place
+    def enter_v1(self, names: Names, place: Place) -> bool:
+        """Give a V1 table a row; False if its name has one, which may be that of a namespace."""
 
-    def only_v1(self) -> list[str]:
-        """The tables that only the directory shows."""
+        def enter(draft: Draft) -> bool:
+            if draft.get(identifiers.join(names)) is not None:
+                return False
+            changes.enter_table(draft, names, place)
+            return True
+
+        try:
+            return self.manifest.mutate(enter)
+        except InvalidInputError as error:  # Renamed by another caller.
+            raise no_table(names) from error
+
+    def _has_table_row(self, names: Names) -> bool:
+        entry = self.manifest.get(identifiers.join(names))
+        return entry is not None and entry.object_type == TABLE
+
+    def drop(self, names: Names) -> Place:
+        """Take the row out and delete the files."""
+        return dropping.drop(self, names)
+
+    def v1_tables(self) -> Iterator[tuple[str, Entry | None]]:
+        """The tables that only the directory shows, each with what else has its name in the manifest."""
         shown = self.listing.directories()
         with self.manifest.reading() as reader:
-            alone = _without_row(reader, shown)
-        return list(filter(self.listing.is_table, alone))
+            index = reader.load()
+            alone = [(name, index.get(name)) for name in shown if not index.is_location(root.root_location(name))]
+        return ((name, entry) for name, entry in alone if self.listing.is_table(name))
 
     def views(self) -> list[View]:
         """The rows with base objects that say which view they are."""
         with self.manifest.reading() as reader:
-            found = [view_of(identifiers.split(entry.object_id), entry.properties) for entry in reader.derived()]
+            entries = list(reader.derived())
+        found = []
+        for entry in entries:
+            with suppress(InvalidTableStateError):  # What cannot be read is an error for its own table only.
+                found.append(view_of(identifiers.split(entry.object_id), entry.properties))
         return [view for view in found if view is not None]
 
     def close(self) -> None:
@@ -237,37 +270,88 @@ class ManifestCatalog:
         with self.manifest.reading() as reader:
             entry = reader.get(identifiers.join(names))
             if entry is None:
-                changes.need_namespace(reader, names[:-1])
+                changes.need_namespace(reader, names[:-1], table=names)
         if entry is not None and entry.object_type == TABLE:
             return changes.place_of(entry), True
         if self.is_v1(names):
             return Place(root.root_location(names[0]), {}), False
         raise no_table(names)
 
-    def _free_location(self, names: Names) -> str:
-        """Where a new table can be: where V1 readers see it too, if nothing is there."""
+    def _chosen_place(self, names: Names, location: str, properties: Mapping[str, str]) -> Place:
+        """A place that a caller chose; it may not be in the directory of a V1 table with another name."""
+        inside = root.relative(location, self._root)
+        name = inside.partition("/")[0].removesuffix(root.TABLE_SUFFIX)
+        if inside.startswith(root.root_location(name)) and [name] != names and self.is_v1([name]):
+            raise location_taken(inside, [name])
+        return self.managed.place(inside, properties)
+
+    def _free_location(self, names: Names) -> tuple[str, bool]:
+        """Where a new table can be: where V1 readers see it, if that is free. And whether that was made up."""
         own = root.root_location(names[0])
         is_own = len(names) == 1 and self.with_v1
         contents = self.listing.contents(own) if is_own else []
-        if self.listing.shows(own, contents):
+        is_taken = bool(contents) and bool(self.tables_at(own))
+        if not is_taken and self.listing.shows(own, contents):
             raise table_exists(names)
-        return own if is_own and not contents else root.new_location(identifiers.join(names))
+        is_free = is_own and not contents and not is_taken
+        return (own, False) if is_free else (root.new_location(identifiers.join(names)), True)
 
     def _enter_new(self, names: Names, properties: Mapping[str, str]) -> Place:
         """Enter a row for a table that has nothing yet; whether the catalog manages it is seen in the same step."""
-        location = self._free_location(names)
+        location, is_new = self._free_location(names)
+        spare = root.new_location(identifiers.join(names))
 
         def enter(draft: Draft) -> Place:
-            place = self.managed.place(location, properties, draft.metadata)
+            is_taken = not is_new and next(draft.tables_at(location), None) is not None
+            at = spare if is_taken else location
+            place = self.managed.place(at, properties, draft.metadata, is_new=is_new or is_taken)
             changes.enter_table(draft, names, place)
             return place
 
         return self.manifest.mutate(enter)
 
     def _enter(self, names: Names, place: Place, *, overwrite: bool = False, versions: Iterable[Version] = ()) -> None:
-        self.manifest.mutate(
-            lambda draft: changes.enter_table(draft, names, place, overwrite=overwrite, versions=versions)
-        )
+        """Enter a row at a location that has files; fsck may have taken these for an orphan's."""
+        replaced: list[Entry] = []
+
+        def enter(draft: Draft) -> None:
+            replaced[:] = changes.rows_of(draft, names)
+            changes.enter_table(draft, names, place, overwrite=overwrite, versions=versions)
+
+        has_files = self.has_files(place)
+        self.manifest.mutate(enter)
+        self.confirm(names, place, has_files=has_files, replaced=replaced)
+
+    def has_files(self, place: Place) -> bool:
+        """Whether there are files at a location.
+
+        Raises:
+            InvalidTableStateError: If fsck deletes them.
+        """
+        contents = self.listing.contents(place.location)
+        if any(name.startswith(root.CLAIM) for name in contents):
+            raise InvalidTableStateError(
+                f"The files at {place.location!r} are being deleted by 'lancespace fsck': choose another location. "
+                f"If it was interrupted, run it again, or delete '{place.location}/{root.CLAIM}*' to keep the rest."
+            )
+        return bool(contents)
+
+    def confirm(self, names: Names, place: Place, *, has_files: bool, replaced: Iterable[Entry] = ()) -> None:
+        """See that the files of a table that was just entered are still there; otherwise undo the entry.
+
+        Raises:
+            InvalidTableStateError: If fsck deletes them, or has.
+        """
+        try:
+            is_whole = self.has_files(place) or not has_files
+        except InvalidTableStateError:
+            self.manifest.mutate(lambda draft: changes.put_back(draft, names, place, replaced))
+            raise
+        if not is_whole:
+            self.manifest.mutate(lambda draft: changes.put_back(draft, names, place, replaced))
+            raise InvalidTableStateError(
+                f"The files at {place.location!r} were deleted while the table was entered: nothing was changed."
+            )
 
     def _mark_as_reserved(self, location: str) -> None:
         """Show V1 readers that the name is taken; the row counts.
@@ -278,7 +362,7 @@ class ManifestCatalog:
         with suppress(FileExistsError, FileNotFoundError):
             self.listing.reserve(location)
 
-    def _need_unused(self, names: Names) -> None:
+    def need_unused(self, names: Names) -> None:
         """Refuse to take away a V1 table that views are made from."""
         with self.manifest.reading() as reader:
             changes.need_unused(reader, names, {identifiers.join(names)})
@@ -291,18 +375,30 @@ class ManifestCatalog:
                 raise table_exists(names)
 
     def is_v1(self, names: Names) -> bool:
-        """Whether the directory shows a table of this name; the manifest's word comes first."""
-        return self.with_v1 and len(names) == 1 and self.listing.exists(names[0])
+        """Whether the directory shows a table of this name; one with a row is the table of that row."""
+        return self.with_v1 and self._shows_v1(names)
+
+    def _shows_v1(self, names: Names) -> bool:
+        if len(names) > 1 or not self.listing.exists(names[0]):
+            return False
+        location = root.root_location(names[0])
+        return all(entry.object_id == names[0] or entry.location != location for entry in self.tables_at(location))
 
     def is_own(self, names: Names, place: Place) -> bool:
         """Whether a table is in the directory that shows it by itself."""
         return len(names) == 1 and place.location == root.root_location(names[0])
 
-    def _deregistered_v1(self, names: Names) -> Place:
+    def deregistered_v1(self, names: Names) -> Place:
+        """A directory that is hidden and that no row has; or TableNotFoundError."""
         location = root.root_location(names[0])
-        if len(names) == 1 and self.listing.is_hidden(location):
+        if len(names) == 1 and self.listing.is_hidden(location) and not self.tables_at(location):
             return Place(location)
         raise no_table(names)
+
+    def tables_at(self, location: str) -> list[Entry]:
+        """The rows of tables whose location is the given one, contains it, or lies inside it."""
+        with self.manifest.reading() as reader:
+            return [entry for _, entry in reader.tables_at(location)]
 
     def _shown(self, after: str | None) -> list[str]:
         """What may be tables of the directory's own, asked before the manifest: one that gets a row is not lost."""
@@ -317,6 +413,7 @@ class ManifestCatalog:
 
 
 def _without_row(reader: ManifestReader, names: list[str]) -> list[str]:
-    """Those of the names in the root that are no tables of the manifest."""
+    """Those of the names in the root that are no tables of the manifest, and whose directory is that of none."""
     index = reader.load()
-    return [name for name in names if not index.has(name, TABLE)]
+    alone = (name for name in names if not index.has(name, TABLE))
+    return [name for name in alone if not index.is_location(root.root_location(name))]

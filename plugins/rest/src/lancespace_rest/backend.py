@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from lancespace.backends.base import Backend
 from lancespace.hookspecs import hookimpl
@@ -39,7 +40,7 @@ class RestBackend(Backend):
         check(settings)
         self._addresses = Addresses(settings["uri"], settings["delimiter"])
         self._headers = headers.from_properties(settings.family("headers."), settings.family("header."))
-        self._provider = providers.load(settings.family("dynamic_context_provider."))
+        self._provider = providers.choose(connection.context_provider, settings.family("dynamic_context_provider."))
         session = HttpSession(settings)
         self._transport = Transport(session, auth.load(settings, session))
 
@@ -75,6 +76,7 @@ class RestBackend(Backend):
             base=self._addresses.base,
             defaults=self._headers,
             headers=merged(
+                {headers.IDEMPOTENCY_KEY: str(uuid4())} if operation.writes else {},
                 headers.from_context(provided),
                 headers.from_identity(getattr(request, "identity", None)),
                 headers.from_context(given),

@@ -17,6 +17,8 @@ _PREFIXES = (CONTEXT_PREFIX, "headers.")
 
 API_KEY = "x-api-key"
 AUTHORIZATION = "Authorization"
+IDEMPOTENCY_KEY = "Idempotency-Key"
+"""Sent with writes. A server that answers with the same header carries out all requests with one key once."""
 
 _OF_THE_MESSAGE = frozenset(
     {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import requests
 from requests.structures import CaseInsensitiveDict
 
-from lancespace_rest.headers import checked
+from lancespace.operations import OPERATIONS
+from lancespace_rest.bodies import JsonBody
+from lancespace_rest.headers import IDEMPOTENCY_KEY, checked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +36,14 @@ class Message:
     """Headers of this request, their names in any case; they come over all others."""
     body: Body = field(repr=False)
     deadline: Deadline = field(repr=False)
+
+
+def question(message: Message) -> Message:
+    """A small read with the key of a write, whose answer tells whether the server keeps keys."""
+    key = {IDEMPOTENCY_KEY: message.headers[IDEMPOTENCY_KEY]}
+    operation = OPERATIONS["list_namespaces"]
+    url = f"{message.base}/v1/namespace/%24/list?delimiter=%24&limit=1"
+    return replace(message, operation=operation, url=url, headers=key, body=JsonBody())
 
 
 def prepared(message: Message) -> requests.PreparedRequest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lance_namespace import InternalError, InvalidInputError, LanceNamespaceError
 
@@ -20,6 +20,21 @@ class ContextProvider(Protocol):
 
     def provide_context(self, info: dict[str, str]) -> Mapping[str, str]:
         """The context of an operation; ``info`` has ``operation`` and ``object_id``, its joined identifier."""
+
+
+def choose(given: object, options: Mapping[str, str]) -> ContextProvider | None:
+    """The provider that was given as an object, or else the one that the properties name.
+
+    Raises:
+        InvalidInputError: If the object is no provider, or the class that is named cannot be made.
+    """
+    if given is None:
+        return load(options)
+    if not callable(getattr(given, "provide_context", None)):
+        raise InvalidInputError(
+            f"rest: the context_provider, a {type(given).__name__}, needs a method provide_context."
+        )
+    return cast("ContextProvider", given)
 
 
 def load(options: Mapping[str, str]) -> ContextProvider | None:

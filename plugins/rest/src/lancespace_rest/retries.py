@@ -1,7 +1,8 @@
 """When a request is repeated, and after which pause.
 
 A repeat is safe if the operation only reads, or if the first request is known to have done nothing: the connection was
-never made, or the server refused to begin (429).
+never made, or the server refused to begin (429). A write is safe to repeat if the server keeps idempotency keys: it
+carries out a write with one key once.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ UNCERTAIN = frozenset({502, 503, 504})
 """Statuses of somebody in between, who may have passed the request on."""
 PASSING = UNCERTAIN | {408, TOO_MANY_REQUESTS}
 """Statuses that say that another time may go better."""
+ONCE_MORE = frozenset({409, 503})
+"""Statuses of a server that keeps idempotency keys: the first request is still running, or has not begun."""
 
 _FIRST_PAUSE = 0.1
 
@@ -53,6 +56,11 @@ class Attempts:
         self._deadline = deadline
         self.failed = 0
 
+    @property
+    def has_more(self) -> bool:
+        """Whether another attempt is allowed after the one that is under way."""
+        return self.failed + 1 < self._policy.attempts
+
     def wait(self, asked: float | None = None) -> bool:
         """Pause after an attempt that failed; False if there is to be no other, or no time for one."""
         self.failed += 1
@@ -63,9 +71,14 @@ class Attempts:
         return True
 
 
-def is_safe_after_status(operation: Operation, status: int) -> bool:
-    """Whether to repeat an operation that was answered with an error."""
-    return status == TOO_MANY_REQUESTS or (status in PASSING and not operation.writes)
+def is_safe_after_status(operation: Operation, status: int, *, comes_back: bool = False) -> bool:
+    """Whether to repeat an operation that was answered with an error.
+
+    ``comes_back`` says that the server keeps the key of this request, and asks for it once more (Retry-After).
+    """
+    if status == TOO_MANY_REQUESTS or (comes_back and status in ONCE_MORE):
+        return True
+    return status in PASSING and not operation.writes
 
 
 def is_safe_after_failure(operation: Operation, *, unsent: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from lance_namespace import InternalError, InvalidInputError, LanceNamespaceError
@@ -10,6 +11,8 @@ from lance_namespace import InternalError, InvalidInputError, LanceNamespaceErro
 from lancespace_rest import causes, failures, messages, redirects, retries
 from lancespace_rest.auth import Call
 from lancespace_rest.connections import NotConnected
+from lancespace_rest.headers import IDEMPOTENCY_KEY
+from lancespace_rest.messages import question
 from lancespace_rest.reading import BROKEN, read_error
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ class Transport:
     def __init__(self, session: HttpSession, auth: AuthMethod | None) -> None:
         self.session = session
         self._auth = auth
+        self._keeps_keys: bool | None = None
         self._headers = {name: str(value) for name, value in session.headers.items()}
 
     def close(self) -> None:
@@ -46,9 +50,24 @@ class Transport:
         for _ in range(redirects.MOST):
             answer = self._authorized(message)
             if not answer.is_redirect:
+                self._note(message, answer)
                 return answer
             message = redirects.followed(message, answer)
         raise InvalidInputError(f"{message.about}: the server redirects more than {redirects.MOST} times.")
+
+    def keeps_key(self, message: Message) -> bool:
+        """Whether the server carries out a write once, however often it gets it; it is asked if that is not known."""
+        if self._keeps_keys is None and message.operation.writes:
+            with suppress(*BROKEN):
+                self.answered(question(message)).close()
+        return bool(self._keeps_keys) and message.operation.writes
+
+    def _note(self, message: Message, answer: requests.Response) -> None:
+        """Remember what an answer to a request with a key says; somebody in between would not say it."""
+        if is_echoed(message, answer):
+            self._keeps_keys = True
+        elif answer.status_code in _SUCCESS and IDEMPOTENCY_KEY in message.headers:
+            self._keeps_keys = False
 
     def _authorized(self, message: Message) -> requests.Response:
         """Send it; if the credentials are refused and the auth method has others, send it once more."""
@@ -139,8 +158,8 @@ class Exchange:
         message = self.message
         message.deadline.remaining()
         unsent = isinstance(failure, NotConnected)
-        safe = retries.is_safe_after_failure(message.operation, unsent=unsent) and causes.is_passing(failure)
-        if safe and self._waited():
+        safe = retries.is_safe_after_failure(message.operation, unsent=unsent) or self._is_kept()
+        if safe and causes.is_passing(failure) and self._waited():
             return
         if isinstance(failure, LanceNamespaceError):
             raise failure
@@ -150,9 +169,21 @@ class Exchange:
     def _after_error(self, answer: requests.Response) -> None:
         message = self.message
         body = read_error(answer, message.deadline)
-        safe = retries.is_safe_after_status(message.operation, answer.status_code)
-        if not (safe and self._waited(retries.retry_after(answer.headers.get("retry-after")))):
+        asked = retries.retry_after(answer.headers.get("retry-after"))
+        comes_back = asked is not None and is_echoed(message, answer)
+        safe = retries.is_safe_after_status(message.operation, answer.status_code, comes_back=comes_back)
+        if not safe and answer.status_code in retries.UNCERTAIN and not is_echoed(message, answer):
+            safe = self._is_kept()  # The answer is not the server's own.
+        if not (safe and self._waited(asked)):
             raise failures.from_answer(message.operation, message.about, answer, body)
+
+    def _is_kept(self) -> bool:
+        """Whether the server carries the write out once, even if it gets it again; asked only if it can be sent."""
+        message = self.message
+        if not (message.body.is_replayable and self._attempts.has_more):
+            return False
+        with message.deadline.running():
+            return self._transport.keeps_key(message)
 
     def _waited(self, asked: float | None = None) -> bool:
         """Whether there is another attempt; a body that was begun and can be read once allows none."""
@@ -160,3 +191,9 @@ class Exchange:
             return False
         _log.debug("%s: attempt %d failed, now the next one", self.message.about, self._attempts.failed)
         return True
+
+
+def is_echoed(message: Message, answer: requests.Response) -> bool:
+    """Whether the answer is from a server that keeps the key of this request."""
+    key = message.headers.get(IDEMPOTENCY_KEY)
+    return key is not None and answer.headers.get(IDEMPOTENCY_KEY) == key

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
 
+from lancespace.expressions.limits import Limits
 from lancespace_server.authorization import policy_path
 from lancespace_server.exchange import path_of
 from lancespace_server.operations import OperationsApp
@@ -35,6 +37,7 @@ def create_app(namespace: Namespace, settings: ServerSettings) -> App:
             f"The namespace does not enforce the policy {settings.policy!r}: connect to it with "
             "lancespace_server.serving.open_namespace(backend, properties, settings)."
         )
+    namespace.limit_expressions(Limits(functions=frozenset(map(str.lower, settings.functions))))
     services = Services.start(namespace, settings)
     operations, pages, lifespan = OperationsApp(services), Pages(services), _Lifespan(services)
     app = _Split(operations, pages, lifespan, services.reports, operations.at_once)
@@ -57,6 +60,8 @@ class _Split:
         self._lifespan = lifespan
         self.reports = reports
         """For what our HTTP protocol refuses itself."""
+        self.strangers: Counter[str] = Counter()
+        """How many connections each address has on which nobody is known yet; our HTTP protocol counts them."""
         self.at_once = at_once
         """A way around ASGI that our HTTP protocol takes if there is one; with CORS there is none."""
 
@@ -90,6 +95,8 @@ class _Lifespan:
         services = self._services
         services.readiness.stop()
         services.authentication_threads.close(0)
+        services.parser.close(0)
         await asyncio.to_thread(services.pool.close)
         services.reports.write()
+        services.ledger.close()
         services.namespace.close()

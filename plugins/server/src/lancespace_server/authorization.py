@@ -10,24 +10,28 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import InvalidInputError, PermissionDeniedError
 
 from lancespace import identifiers
+from lancespace.hookspecs import hookimpl
 from lancespace.models import model
 from lancespace.operations import Operation, Subject
+from lancespace.principals import PRINCIPAL, Principal, acting
 from lancespace.properties import Property
 from lancespace.storage.vending import PERMISSION, PERMISSIONS
 from lancespace.wrappers import Around, OperationWrapper
+from lancespace_server.auth.apikeys import KEY_PREFIX, watched
 from lancespace_server.listings import FIELDS, Listing, Seal
 from lancespace_server.needs import Need, action_of, needs
 from lancespace_server.policy import Policy
-from lancespace_server.principals import PRINCIPAL, SYSTEM
+from lancespace_server.principals import SYSTEM
+from lancespace_server.reloading import Reloaded
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from lancespace import Namespace
     from lancespace.connection import Connection
 
 NAME = "authz"
 _POLICY = f"{NAME}.policy"
+_API_KEYS = f"{NAME}.api_keys"
 _BATCH = "BatchCommitTablesResponse"
 
 
@@ -36,6 +40,7 @@ class AuthorizationWrapper(OperationWrapper):
 
     properties = (
         Property("policy", "TOML file with the grants", required=True),
+        Property("api_keys", "File of the server's API keys: work that was started with a revoked key is refused"),
         Property(
             "token_key",
             "What page tokens are sealed with if they could tell names; servers that share callers need the same one",
@@ -45,24 +50,51 @@ class AuthorizationWrapper(OperationWrapper):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._policy = Policy.load(connection.settings[_POLICY])
+        self._file = Reloaded(connection.settings[_POLICY], Policy.load)
+        self._keys = watched(connection.settings[_API_KEYS])
         self._seal = Seal(connection.settings[f"{NAME}.token_key"])
         self._vended = _needed_for_credentials(connection)
 
     def around(self, operation: Operation, request: BaseModel) -> Around:
         """Refuse, or go on; answers have only what the principal may see."""
-        principal = PRINCIPAL.get()
+        principal = self._authorized(operation, request)
         if principal == SYSTEM:
             return (yield)
-        authorize(self._policy, principal, operation, request)
         if operation.response in FIELDS:
-            return (yield from self._listing(principal or "", operation, request))
+            return (yield from self._listing(principal, operation, request))
         answer = yield
         if _may_have_credentials(operation.response):
-            self._take_credentials(principal or "", operation, request, answer)
+            self._take_credentials(principal, operation, request, answer)
         return answer
 
-    def _listing(self, principal: str, operation: Operation, request: Any) -> Around:
+    @property
+    def _policy(self) -> Policy:
+        """As the file has it now."""
+        return self._file.value
+
+    @hookimpl
+    def check_access(self, operation: Operation, request: BaseModel) -> None:
+        """Refuse what the policy does not grant the principal at this moment, or what nobody has the key for."""
+        principal = self._authorized(operation, request)
+        keys = self._keys()
+        if keys is not None and principal.name.startswith(KEY_PREFIX) and not keys.has(principal.name):
+            raise PermissionDeniedError(
+                f"{operation.name} is refused: the API key of {principal.name!r} has been revoked. "
+                "Somebody with a key has to start it, or create it, again."
+            )
+
+    def _authorized(self, operation: Operation, request: BaseModel) -> Principal:
+        principal = PRINCIPAL.get()
+        if principal is None:
+            raise PermissionDeniedError(
+                f"{operation.name} is refused: it is not known who asks for it. The server sets that for its callers; "
+                "a view or virtual column that has no creator must be created again."
+            )
+        if principal != SYSTEM:
+            authorize(self._policy, principal, operation, request)
+        return principal
+
+    def _listing(self, principal: Principal, operation: Operation, request: Any) -> Around:
         """List what the principal may read; the backend gets the token that it gave out."""
         given = request.page_token
         if given:
@@ -83,7 +115,7 @@ class AuthorizationWrapper(OperationWrapper):
             return first.model_copy(update={field: names, "page_token": told})
         return first
 
-    def _sight(self, principal: str, operation: Operation, request: Any) -> Callable[[str], bool]:
+    def _sight(self, principal: Principal, operation: Operation, request: Any) -> Callable[[str], bool]:
         """Says of the names of a listing whether the principal may read what is called that."""
         if operation.subject is Subject.CATALOG:
             return lambda name: self._policy.allows(principal, "read", tuple(identifiers.split(name)))
@@ -94,15 +126,12 @@ class AuthorizationWrapper(OperationWrapper):
         """Asks again for a listing, as the server itself."""
 
         def ask(request: BaseModel) -> Any:
-            acting = PRINCIPAL.set(SYSTEM)
-            try:
+            with acting(SYSTEM):
                 return getattr(self.connection.hooks, operation.name)(request=request)
-            finally:
-                PRINCIPAL.reset(acting)
 
         return ask
 
-    def _take_credentials(self, principal: str, operation: Operation, request: Any, answer: Any) -> None:
+    def _take_credentials(self, principal: Principal, operation: Operation, request: Any, answer: Any) -> None:
         """Leave them out, unless all that they allow is granted on every table of the request."""
         parts = [part.declare_table for part in answer.results] if operation.response == _BATCH else [answer]
         having = [part for part in parts if part is not None and part.storage_options]
@@ -127,19 +156,13 @@ def _needed_for_credentials(connection: Connection) -> tuple[str, ...]:
     return PERMISSIONS[: PERMISSIONS.index(last) + 1]
 
 
-def policy_of(namespace: Namespace) -> Policy | None:
-    """The policy that is enforced around a namespace, if there is one: what is true for it, and for nothing else."""
-    path = policy_path(namespace.recipe()[1])
-    return None if path is None else Policy.load(path)
-
-
 def policy_path(properties: Mapping[str, str]) -> str | None:
     """The policy file that the properties of a connection ask for."""
     names = [name.strip() for name in properties.get("wrappers", "").split(",")]
     return properties.get(_POLICY) if NAME in names else None
 
 
-def with_policy(properties: Mapping[str, str], path: str | None) -> dict[str, str]:
+def with_policy(properties: Mapping[str, str], path: str | None, api_keys: str | None = None) -> dict[str, str]:
     """The properties with the policy as the outermost wrapper, so that no other can answer what is not granted.
 
     All workers get one key for page tokens: what one gives out is for all.
@@ -152,32 +175,30 @@ def with_policy(properties: Mapping[str, str], path: str | None) -> dict[str, st
         return dict(properties)
     if own is not None and path not in {None, own}:
         raise InvalidInputError(f"There are two policies, {path!r} and {_POLICY}={own!r}: keep one.")
-    key = {f"{NAME}.token_key": secrets.token_hex()}
+    known = {f"{NAME}.token_key": secrets.token_hex()} | ({} if api_keys is None else {_API_KEYS: api_keys})
     if own is not None:
-        return {**key, **properties}
+        return {**known, **properties}
     wrappers = ",".join(filter(None, (NAME, properties.get("wrappers"))))
-    return {**key, **properties, "wrappers": wrappers, _POLICY: str(path)}
+    return {**known, **properties, "wrappers": wrappers, _POLICY: str(path)}
 
 
-def authorize(policy: Policy, principal: str | None, operation: Operation, request: BaseModel) -> None:
+def authorize(policy: Policy, principal: Principal, operation: Operation, request: BaseModel) -> None:
     """Find that the policy grants a request, before anything is looked up: a refusal does not tell what there is.
 
     Raises:
         PermissionDeniedError: Naming the grant that is missing.
         InvalidInputError: If an identifier is not allowed; nothing is granted on those.
     """
-    if principal is None:
-        raise PermissionDeniedError(f"{operation.name} is refused: nobody is acting (the server sets who is).")
     for need in needs(operation, request):
         identifiers.validate(need.names)
         if not _is_granted(policy, principal, need):
-            raise PermissionDeniedError(f"{principal!r} has no grant to {need}, which {operation.name} needs.")
+            raise PermissionDeniedError(f"{principal.name!r} has no grant to {need}, which {operation.name} needs.")
     if operation.subject is Subject.TRANSACTION and not policy.allows_somewhere(principal, action_of(operation)):
         action = action_of(operation)
-        raise PermissionDeniedError(f"{principal!r} has no grant to {action}, which {operation.name} needs.")
+        raise PermissionDeniedError(f"{principal.name!r} has no grant to {action}, which {operation.name} needs.")
 
 
-def _is_granted(policy: Policy, principal: str, need: Need) -> bool:
+def _is_granted(policy: Policy, principal: Principal, need: Need) -> bool:
     if need.is_below:
         return policy.allows_below(principal, need.action, need.names)
     return policy.allows(principal, need.action, need.names)

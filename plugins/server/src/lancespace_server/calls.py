@@ -32,6 +32,9 @@ class Call:
         return self._encoded(self._ask(self._request(body)))
 
     def _check_type(self, expected: tuple[bytes, ...]) -> None:
+        encoding = self._http.headers.content_encoding
+        if encoding and encoding.strip().lower() != b"identity":
+            raise failures.wrong_encoding(encoding.decode("latin-1"))
         given = self._http.headers.content_type
         if given and given not in expected and given.partition(b";")[0].strip().lower() not in expected:
             raise failures.wrong_type(given.decode("latin-1"), expected[0].decode())

@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from lancespace_server import failures
+from lancespace_server.custody import ANSWERED
 from lancespace_server.downloads import size_of
 from lancespace_server.uploads import Disconnected
 
@@ -34,7 +35,7 @@ _AT_ONCE_BYTES = 4 << 20
 class RequestConnection:
     """The connection, as far as one request is concerned: see :class:`lancespace_server.exchange.Connection`."""
 
-    __slots__ = ("_cycle", "_parts", "_protocol", "_receive", "_waiting", "subject")
+    __slots__ = ("_cycle", "_parts", "_protocol", "_receive", "_send", "_waiting", "subject")
 
     def __init__(self, protocol: GuardedProtocol, cycle: RequestResponseCycle, subject: str) -> None:
         self._protocol = protocol
@@ -43,6 +44,8 @@ class RequestConnection:
         self._waiting = 0
         self._receive = cycle.receive
         cycle.receive = self.receive  # type: ignore[method-assign, assignment]
+        self._send = cycle.send
+        cycle.send = self.send  # type: ignore[method-assign, assignment]
         self.subject = subject
 
     def add(self, part: bytes) -> None:
@@ -72,10 +75,19 @@ class RequestConnection:
             self._waiting -= len(part) + _PART_BYTES
         return {"type": "http.request", "body": part, "more_body": bool(self._parts) or cycle.more_body}
 
+    async def send(self, message: Message) -> None:
+        """Send as ASGI says; from now on nobody else can answer."""
+        self._protocol.note(ANSWERED)
+        await self._send(message)  # type: ignore[arg-type]
+
     @property
     def has_all(self) -> bool:
         """The parser has seen the end of the body."""
         return not self._cycle.more_body
+
+    def meet(self) -> None:
+        """Somebody who is known calls on this connection."""
+        self._protocol.meet()
 
     def abort(self) -> None:
         """Hang up."""

@@ -50,6 +50,7 @@ class _AsgiConnection:
         self._send = send
         self.subject = known.subject
         self.abort = known.abort
+        self.meet = known.meet
 
     @property
     def has_all(self) -> bool:

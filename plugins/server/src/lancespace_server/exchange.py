@@ -30,6 +30,9 @@ class Connection(Protocol):
     def has_all(self) -> bool:
         """Whether the whole body of the request has come."""
 
+    def meet(self) -> None:
+        """Somebody who is known calls on this connection."""
+
     def abort(self) -> None:
         """Close the connection without sending what still waits."""
 
@@ -68,6 +71,12 @@ class Exchange(Request):
     def has_all(self) -> bool:
         """Whether the whole body has come, as far as that is known: nobody needs to be waited for then."""
         return self._connection is not None and self._connection.has_all
+
+    def admitted(self, principal: str) -> None:
+        """Note who is calling."""
+        self.principal = principal
+        if self._connection is not None:
+            self._connection.meet()
 
     async def begin(self, status: int, content_type: bytes) -> None:
         """Send the head of an answer that comes in parts."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lance_namespace import ErrorCode, LanceNamespaceError
 from pydantic_core import to_json
+
+if TYPE_CHECKING:
+    from lancespace.operations import Operation
 
 _STATUSES: dict[str, int] = {
     "UNSUPPORTED": 406,
@@ -49,9 +53,14 @@ class Failure(Exception):  # noqa: N818 - an answer that ends the request, not o
         return to_json({**answer, "instance": request_id})
 
 
-def of_error(error: LanceNamespaceError) -> Failure:
-    """The answer to one of the spec's errors."""
+def of_error(error: LanceNamespaceError, operation: Operation | None = None) -> Failure:
+    """The answer to one of the spec's errors.
+
+    A column that an expression names is not what the URL names: if it is missing, the request is wrong.
+    """
     status = status_of(error.code)
+    if error.code is ErrorCode.TABLE_COLUMN_NOT_FOUND and operation is not None and operation.expressions:
+        status = 400
     headers: tuple[tuple[bytes, bytes], ...] = ()
     if status in {429, 503}:
         headers = _RETRY
@@ -88,6 +97,16 @@ def wrong_type(given: str, expected: str) -> Failure:
     return Failure(415, ErrorCode.INVALID_INPUT, f"The Content-Type is {given!r}: send {expected!r}.")
 
 
+def wrong_encoding(given: str) -> Failure:
+    """The body is compressed as a whole."""
+    return Failure(
+        415,
+        ErrorCode.INVALID_INPUT,
+        f"The Content-Encoding is {given!r:.100}: send the body without one. Arrow buffers may be compressed.",
+        ((b"accept-encoding", b"identity"),),
+    )
+
+
 def too_slow(what: str, seconds: float) -> Failure:
     """The caller does not send, or not take, what it should."""
     return Failure(408, ErrorCode.INVALID_INPUT, f"{what} within {seconds:g} s.", ((b"connection", b"close"),))
@@ -104,6 +123,26 @@ def throttled(principal: str, limit: int) -> Failure:
         429,
         ErrorCode.THROTTLING,
         f"{principal!r} has {limit} requests under way, which is all that one caller may have: wait for some to end.",
+        _RETRY,
+    )
+
+
+def too_fast(name: str, limit: int, seconds: int) -> Failure:
+    """More requests in a second than one caller, or one address, may send."""
+    return Failure(
+        429,
+        ErrorCode.THROTTLING,
+        f"{name!r} sends more than {limit} requests per second, which is the limit: send fewer.",
+        ((b"retry-after", b"%d" % seconds),),
+    )
+
+
+def still_running() -> Failure:
+    """A repeat of a write that goes on."""
+    return Failure(
+        409,
+        ErrorCode.CONCURRENT_MODIFICATION,
+        "The first request with this Idempotency-Key is still being carried out: try again in a moment.",
         _RETRY,
     )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from lance_namespace import PermissionDeniedError, ServiceUnavailableError
+from lance_namespace import InvalidInputError, PermissionDeniedError, ServiceUnavailableError
 
 from lancespace_server.deadlines import Deadline
 from lancespace_server.settings import is_loopback
 
 if TYPE_CHECKING:
+    from lancespace.principals import Principal
     from lancespace_server.request import Request
     from lancespace_server.services import Services
 
@@ -28,10 +29,11 @@ class Guard:
         self._origins = {origin.encode() for origin in services.settings.cors_origins}
         self._only_local = not self._authenticator.is_on and not services.settings.no_authentication
 
-    async def admit(self, request: Request) -> str:
+    async def admit(self, request: Request) -> Principal:
         """The principal that is calling.
 
         Raises:
+            InvalidInputError: If it sends two credentials of a kind.
             PermissionDeniedError: If a web page is calling that may not.
             UnauthenticatedError: If nobody is known to be calling.
             ServiceUnavailableError: If that cannot be found out now.
@@ -41,11 +43,14 @@ class Guard:
             return principal
         job = self._threads.start(lambda: self._authenticator.thoroughly(request.headers, request.subject))
         with Deadline(_MOST_SECONDS, _unknown):
-            return str(await job.future)
+            found: Principal = await job.future
+        return found
 
-    def quickly(self, request: Request) -> str | None:
+    def quickly(self, request: Request) -> Principal | None:
         """The same, if that takes no time to find out; None if it does."""
         headers = request.headers
+        if headers.repeated:
+            raise InvalidInputError("A request may have one header x-api-key and one Authorization: send one of each.")
         if headers.origin and headers.origin not in self._origins:
             raise PermissionDeniedError("Web pages of this origin may not call the server (setting cors_origins).")
         if self._only_local and headers.host and not _is_local(headers.host.decode("latin-1")):

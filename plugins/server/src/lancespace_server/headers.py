@@ -11,8 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _PREFIX = "header."
+IDEMPOTENCY_KEY = b"idempotency-key"
 _KNOWN = frozenset(
-    {b"x-api-key", b"authorization", b"content-type", b"content-length", b"accept", b"origin", b"host", b"x-request-id"}
+    {
+        b"x-api-key",
+        b"authorization",
+        b"content-type",
+        b"content-encoding",
+        b"content-length",
+        b"accept",
+        b"origin",
+        b"host",
+        b"x-request-id",
+        IDEMPOTENCY_KEY,
+    }
 )
 """The headers that are attributes of :class:`Headers`."""
 
@@ -22,6 +34,8 @@ _TRANSPORT = re.compile(
     rb"x-forwarded-.*|x-real-ip|www-authenticate|retry-after|cache-control"
 )
 """Headers that are about this connection or its security, and not for the namespace behind."""
+
+_CREDENTIALS = (b"x-api-key", b"authorization")
 
 _PROCESS = secrets.token_hex(6)
 _NUMBERS = itertools.count(1)
@@ -37,24 +51,34 @@ class Headers:
         "accept",
         "api_key",
         "authorization",
+        "content_encoding",
         "content_length",
         "content_type",
         "given_id",
         "host",
+        "idempotency_key",
         "origin",
         "others",
+        "repeated",
     )
 
     def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
         """Sort the headers of a request, whose names are in lower case; of several of a name, the last counts."""
-        headers = dict(raw)
+        listed = list(raw)
+        headers = dict(listed)
+        self.repeated = len(listed) > len(headers) and any(
+            sum(name == credential for name, _ in listed) > 1 for credential in _CREDENTIALS
+        )
+        """Whether there are several credentials of a kind, so that it depends on the reader which of them counts."""
         self.api_key = headers.pop(b"x-api-key", b"")
         self.authorization = headers.pop(b"authorization", b"")
         self.content_type = headers.pop(b"content-type", b"")
+        self.content_encoding = headers.pop(b"content-encoding", b"")
         self.content_length = headers.pop(b"content-length", b"")
         self.accept = headers.pop(b"accept", b"")
         self.origin = headers.pop(b"origin", b"")
         self.host = headers.pop(b"host", b"")
+        self.idempotency_key = headers.pop(IDEMPOTENCY_KEY, b"")
         self.given_id = headers.pop(b"x-request-id", b"")
         self.others = list(headers.items())
 

@@ -101,6 +101,8 @@ class _Messages:
         size = int.from_bytes(length or start, "little", signed=True)
         if size <= 0:
             return [part for part in (start, length) if part]
+        if len(start + length) % 4 or (not length and size > self._limit):  # Old streams have no mark before the size.
+            raise ValueError("it does not begin as one")
         metadata = self._take(size)
         body = self._take(messages.body_size(metadata))
         self._check(messages.unpacked_size(metadata, body))

@@ -10,6 +10,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from lancespace.wrappers.metrics import BUCKETS
+from lancespace_server.reloading import count_failed
 
 if TYPE_CHECKING:
     from lancespace_server.pool import Pool
@@ -41,6 +42,12 @@ class Metrics:
             registry=self._registry,
             multiprocess_mode="livesum",
         )
+        self._unusable = Gauge(
+            "lancespace_unusable_files",
+            "Files of keys and policies that have changed to something that cannot be used, per worker at most.",
+            registry=self._registry,
+            multiprocess_mode="livemax",
+        )
         self._pool = pool
         self._noted = 0
         self._series: dict[tuple[str, int], Histogram] = {}
@@ -60,6 +67,7 @@ class Metrics:
     def render(self) -> bytes:
         """All numbers, ready to be scraped."""
         self._note_under_way()
+        self._unusable.set(count_failed())
         registry = self._registry
         if SHARED_VARIABLE in os.environ:
             registry = CollectorRegistry()

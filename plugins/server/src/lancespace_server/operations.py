@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from lance_namespace import ErrorCode, LanceNamespaceError
 
 from lancespace.operations import Payload
-from lancespace_server import failures
+from lancespace.principals import PRINCIPAL, Principal, acting
+from lancespace_server import failures, wire
 from lancespace_server.calls import Call
 from lancespace_server.exchange import Exchange
 from lancespace_server.failures import Failure
 from lancespace_server.guard import Guard
-from lancespace_server.principals import PRINCIPAL
+from lancespace_server.rates import Rates
 from lancespace_server.routes import Routes
 from lancespace_server.transfers import Transfer
 from lancespace_server.uploads import Disconnected
@@ -36,6 +37,9 @@ class OperationsApp:
         self._services = services
         self._routes = Routes()
         self._guard = Guard(services)
+        self._callers = Rates(services.settings.max_rate_per_principal)
+        self._addresses = Rates(services.settings.max_rate_per_address)
+        self._most_at_once = min(services.settings.max_json_bytes, wire.LARGE_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -62,36 +66,42 @@ class OperationsApp:
         services = self._services
         by_method, segments = self._routes.find(request.path)
         operation = by_method.get(request.method)
-        if operation is None or not services.pace.is_fast(operation) or len(body) > services.settings.max_json_bytes:
+        if operation is None or not services.pace.is_fast(operation) or len(body) > self._most_at_once:
             return None
         request.operation = operation
         try:
-            principal = self._guard.quickly(request)
-            if principal is None:
+            self._addresses.take(request.remote or "")
+            caller = self._guard.quickly(request)
+            if caller is None:
+                self._addresses.give_back(request.remote or "")
                 return None
-            request.principal = principal
-            answer = self._call(request, operation, segments, body)
+            request.principal = caller.name
+            self._callers.take(caller.name)
+            answer = self._call(caller, request, operation, segments, body)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
             answer = request.fail(failure_of(request, error))
         services.reports.add(request, time.perf_counter() - started)
         return answer
 
-    def _call(self, request: Request, operation: Operation, segments: list[str], body: bytes) -> Answer:
+    def _call(
+        self, caller: Principal, request: Request, operation: Operation, segments: list[str], body: bytes
+    ) -> Answer:
         services = self._services
         services.pool.admit(request.principal)
-        acting = PRINCIPAL.set(request.principal)
         try:
-            with services.tracing.span(operation.name, request):
+            with acting(caller), services.tracing.span(operation.name, request):
                 return Call(services, request, operation, segments).at_once(body)
         finally:
-            PRINCIPAL.reset(acting)
             services.pool.release(request.principal)
 
     async def _answer(self, exchange: Exchange) -> None:
         operation, segments = self._find(exchange)
         exchange.operation = operation
-        exchange.principal = await self._guard.admit(exchange)
-        PRINCIPAL.set(exchange.principal)
+        self._addresses.take(exchange.remote or "")
+        caller = await self._guard.admit(exchange)
+        exchange.admitted(caller.name)
+        self._callers.take(caller.name)
+        PRINCIPAL.set(caller)
         services = self._services
         streams = operation.takes_data or operation.result is Payload.ARROW_FILE
         services.pool.admit(exchange.principal, streams=streams)
@@ -117,6 +127,6 @@ def failure_of(request: Request, error: Exception) -> Failure:
     if isinstance(error, Failure):
         return error
     if isinstance(error, LanceNamespaceError):
-        return failures.of_error(error)
+        return failures.of_error(error, request.operation)
     _log.error("request %s failed", request.request_id, exc_info=error)
     return Failure(500, ErrorCode.INTERNAL, f"The server failed ({type(error).__name__}); its log has the details.")

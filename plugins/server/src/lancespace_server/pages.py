@@ -71,7 +71,7 @@ class Pages:
 
     async def _metrics(self, exchange: Exchange) -> tuple[int, bytes, bytes]:
         """All numbers, for those who are let in."""
-        exchange.principal = await self._guard.admit(exchange)
+        exchange.principal = (await self._guard.admit(exchange)).name
         self._services.reports.write()
         return 200, CONTENT_TYPE.encode(), self._services.metrics.render()
 

@@ -3,12 +3,13 @@
 .. code-block:: toml
 
     [[grant]]
-    principals = ["jwt:alice", "key:etl-*"]
+    principals = ["jwt:alice", "key:etl-*", "role:analysts"]
     actions = ["read", "write"]
     on = ["sales$**"]
 
-Identifiers are written with ``$`` between the names, as in the catalog and in routes: a name may contain a dot, but
-never a ``$``. ``*`` stands for anything within a name, ``**`` for any number of names, also none.
+``role:`` stands before a role or group that a token tells of. Identifiers are written with ``$`` between the names, as
+in the catalog and in routes: a name may contain a dot, but never a ``$``. ``*`` stands for anything within a name,
+``**`` for any number of names, also none.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import InvalidInputError
 
 from lancespace.identifiers import DELIMITER
+from lancespace_server.principals import ROLE_PREFIX
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,6 +34,8 @@ else:
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from lancespace.principals import Principal
 
 ACTIONS = ("read", "write", "admin")
 """The classes of operations. A grant of one does not imply another."""
@@ -80,21 +84,24 @@ class Policy:
             [_grant(entry, f"{path}, grant {number}") for number, entry in enumerate(document.get("grant", []), 1)]
         )
 
-    def allows_somewhere(self, principal: str, action: str) -> bool:
+    def allows_somewhere(self, principal: Principal, action: str) -> bool:
         """Whether there is anything that the principal may do this to."""
         return any(True for _ in self._of(principal, action))
 
-    def allows_below(self, principal: str, action: str, names: tuple[str, ...]) -> bool:
+    def allows_below(self, principal: Principal, action: str, names: tuple[str, ...]) -> bool:
         """Whether the principal may do this to everything inside of a namespace, however deep and whatever its name."""
         child = _marked((*names, _ANYTHING))
         return any(grant.deep.fullmatch(child) for grant in self._of(principal, action))
 
-    def _allows(self, principal: str, action: str, names: tuple[str, ...]) -> bool:
+    def _allows(self, principal: Principal, action: str, names: tuple[str, ...]) -> bool:
         marked = _marked(names)
         return any(grant.on.fullmatch(marked) for grant in self._of(principal, action))
 
-    def _of(self, principal: str, action: str) -> Iterable[Grant]:
-        return (grant for grant in self._grants if action in grant.actions and grant.principals.fullmatch(principal))
+    def _of(self, principal: Principal, action: str) -> Iterable[Grant]:
+        names = (principal.name, *(f"{ROLE_PREFIX}{role}" for role in principal.roles))
+        return (
+            grant for grant in self._grants if action in grant.actions and any(map(grant.principals.fullmatch, names))
+        )
 
 
 def _grant(entry: Any, where: str) -> Grant:

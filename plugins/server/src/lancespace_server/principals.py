@@ -1,15 +1,14 @@
-"""Who is acting: set by the server around each operation, read by the authorization wrapper."""
+"""The principals that no caller can be: every caller's name begins with the method that authenticated it."""
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+from lancespace.principals import Principal
 
-ANONYMOUS = "anonymous"
+ANONYMOUS = Principal("anonymous")
 """Who acts where authentication is off."""
 
-SYSTEM = "system:server"
-"""The server itself, asking the namespace whether it is ready; no caller can be called that."""
+SYSTEM = Principal("system:server")
+"""The server itself, asking the namespace whether it is ready."""
 
-PRINCIPAL: ContextVar[str | None] = ContextVar("lancespace_principal", default=None)
-"""``key:alice``, ``jwt:alice`` or ``cert:CN=alice``: the method is part of the name, so that no two methods meet in
-one. Unset outside of the server, where the authorization wrapper lets nobody through."""
+ROLE_PREFIX = "role:"
+"""Begins the name by which a policy grants something to a role."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import ErrorCode
@@ -36,6 +37,8 @@ class GuardedProtocol(WatchedProtocol):
         self._hosts = 0
         self._complaint = ""
         self._subject = ""
+        self._strangers: Counter[str] | None = getattr(self.app, "strangers", None)
+        self._is_stranger = False
         self._at_once: AtOnce | None = getattr(self.app, "at_once", None)
         self._known: RequestConnection
         self._held: list[bytes] | None = None
@@ -48,7 +51,7 @@ class GuardedProtocol(WatchedProtocol):
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if tls is not None and self.settings.tls_client_ca is not None:
             self._subject = subject_of(tls.getpeercert())
-        if len(self.connections) > self.settings.max_connections:
+        if len(self.connections) > self.settings.max_connections or self._is_one_too_many():
             self._refuse(failures.overloaded())
         else:
             self._expect_head()
@@ -56,7 +59,24 @@ class GuardedProtocol(WatchedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timer."""
         self._stop_timer()
+        self.meet()
         super().connection_lost(exc)
+
+    def meet(self) -> None:
+        """Somebody who is known calls: this is no stranger's connection any more."""
+        if self._is_stranger and self._strangers is not None and self.client:
+            self._is_stranger = False
+            self._strangers[self.client[0]] -= 1
+            if not self._strangers[self.client[0]]:
+                del self._strangers[self.client[0]]
+
+    def _is_one_too_many(self) -> bool:
+        """Count the connection as a stranger's, and say whether its address has too many of these."""
+        if self._strangers is None or not self.client:
+            return False
+        self._is_stranger = True
+        self._strangers[self.client[0]] += 1
+        return self._strangers[self.client[0]] > self.settings.max_strangers_per_address
 
     def data_received(self, data: bytes) -> None:
         """Count what comes without being part of a body; after an early answer, take the rest for a while only."""
@@ -145,6 +165,8 @@ class GuardedProtocol(WatchedProtocol):
         if answer is None:
             return False
         self._has_answered = True
+        if request.principal:
+            self.meet()
         parser = self.parser
         self.write(answer, keep_alive=parser.get_http_version() != "1.0" and parser.should_keep_alive())
         return True

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import LanceNamespaceError, ServiceUnavailableError
 
 from lancespace.operations import OPERATIONS
+from lancespace.principals import acting
 from lancespace_server.deadlines import Deadline
-from lancespace_server.principals import PRINCIPAL, SYSTEM
+from lancespace_server.principals import SYSTEM
 from lancespace_server.threads import Threads
 
 if TYPE_CHECKING:
@@ -49,11 +50,8 @@ class Readiness:
         self._threads.close(0)
 
     def _start(self) -> asyncio.Future[Any]:
-        acting = PRINCIPAL.set(SYSTEM)
-        try:
+        with acting(SYSTEM):
             asked = self._threads.start(self._ask).future
-        finally:
-            PRINCIPAL.reset(acting)
         asked.add_done_callback(lambda done: done.cancelled() or done.exception())  # It may come when nobody waits.
         return asked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from lancespace_server.headers import Headers
+from lancespace_server.headers import IDEMPOTENCY_KEY, Headers
 
 if TYPE_CHECKING:
     from lancespace.operations import Operation
@@ -68,6 +68,8 @@ class Request:
     def head(self, content_type: bytes, more: RawHeaders) -> RawHeaders:
         """The headers of an answer."""
         headers = [*SECURITY_HEADERS, (b"x-request-id", self.request_id.encode()), *more]
+        if key := self.headers.idempotency_key:
+            headers.append((IDEMPOTENCY_KEY, key))  # By which a client knows that the server keeps such keys.
         if content_type:
             headers.append((b"content-type", content_type))
         if self._is_secure:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lancespace_server.accesslog import AccessLog
 from lancespace_server.auth import Authenticator
-from lancespace_server.authorization import policy_of
+from lancespace_server.idempotency import Ledger
 from lancespace_server.metrics import Metrics
 from lancespace_server.pace import Pace
 from lancespace_server.pool import Pool
@@ -18,7 +18,6 @@ from lancespace_server.tracing import Tracing
 
 if TYPE_CHECKING:
     from lancespace import Namespace
-    from lancespace_server.policy import Policy
     from lancespace_server.settings import ServerSettings
 
 _AUTHENTICATION_THREADS = 4
@@ -33,14 +32,15 @@ class Services:
     authenticator: Authenticator
     authentication_threads: Threads
     """Apart from those of the pool: whoever is not let in yet must not keep those from working who are."""
+    parser: Threads
+    """One thread for large JSON bodies: no two of them keep Python's lock from the others at a time."""
     pool: Pool
     pace: Pace
     metrics: Metrics
     reports: Reports
     tracing: Tracing
     readiness: Readiness
-    policy: Policy | None
-    """That of the namespace, which enforces it; here, bodies are refused by it before they are read."""
+    ledger: Ledger
 
     @classmethod
     def start(cls, namespace: Namespace, settings: ServerSettings) -> Services:
@@ -52,11 +52,12 @@ class Services:
             settings,
             Authenticator(settings),
             Threads(_AUTHENTICATION_THREADS),
+            Threads(1),
             pool,
             Pace(),
             metrics,
             Reports(metrics, AccessLog(is_on=settings.access_log)),
             Tracing(),
             Readiness(namespace),
-            policy_of(namespace),
+            Ledger(settings.idempotency_file),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import tempfile
@@ -16,10 +17,14 @@ from lancespace_server.files import check_files
 from lancespace_server.settings import ServerSettings
 
 if TYPE_CHECKING:
+    from lancespace_server.custody import Register
     from lancespace_server.types import App
 
 _READ_AHEAD_VARIABLE, _READ_AHEAD_BYTES = "LANCE_DEFAULT_IO_BUFFER_SIZE", str(64 << 20)
 """How far Lance reads ahead of a caller that takes its results slowly: by default 2 GB, for each query."""
+
+_BACKLOG = 2048
+"""As uvicorn has it."""
 
 _OF_ONE_PROCESS = "memory"
 """The backend whose catalog no other process sees."""
@@ -51,7 +56,7 @@ def open_namespace(backend: str, properties: Mapping[str, str], settings: Server
     """A namespace for :func:`create_app`, with the policy of the settings, if there is one."""
     from lancespace_server.authorization import with_policy
 
-    return connect(backend, with_policy(properties, settings.policy))
+    return connect(backend, with_policy(properties, settings.policy, settings.api_keys))
 
 
 def serve(
@@ -74,16 +79,24 @@ def serve(
 
     chosen = settings or ServerSettings()
     chosen.check()
-    if isinstance(namespace, Namespace) and (chosen.workers > 1 or chosen.policy is not None or properties):
+    if isinstance(namespace, Namespace) and ((chosen.workers or 1) > 1 or chosen.policy is not None or properties):
         raise InvalidInputError(
             "A connected namespace has its properties already, and cannot be given to several workers or get a policy: "
             "pass the name of its backend and the properties instead."
         )
-    if namespace == _OF_ONE_PROCESS and chosen.workers > 1:
+    is_in_memory = namespace == _OF_ONE_PROCESS or _has_memory_root(properties)
+    if is_in_memory and (chosen.workers or 1) > 1:
         raise InvalidInputError("The memory backend has its catalog in one process: serve it with workers=1.")
     check_files(chosen)
-    given = with_policy(properties or {}, chosen.policy)
+    if isinstance(namespace, Namespace) or is_in_memory:
+        chosen = replace(chosen, workers=1)
+    given = with_policy(properties or {}, chosen.policy, chosen.api_keys)
     _run(AppFactory(namespace if isinstance(namespace, Namespace) else (namespace, given), chosen), chosen)
+
+
+def _has_memory_root(properties: Mapping[str, str] | None) -> bool:
+    """Whether the catalog is in the memory of one process, though the backend keeps others elsewhere."""
+    return (properties or {}).get("root", "").startswith("memory://")
 
 
 def _run(factory: AppFactory, settings: ServerSettings) -> None:
@@ -96,14 +109,25 @@ def _run(factory: AppFactory, settings: ServerSettings) -> None:
         bound = replace(settings, port=listener.getsockname()[1])
         announcement = f"startup complete, serving {factory.about()} on {_url(bound)}"
         if settings.workers == 1:
-            worker.work(listener, factory, bound, lambda: worker.say(announcement))
+            worker.work(listener, factory, bound, None, lambda: worker.say(announcement))
             return
 
     with tempfile.TemporaryDirectory() as shared:
         # The numbers of all workers meet there; it must be known before they import the client library.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
-        workers = Supervisor(settings.workers, run_worker, factory, bound, bury=_forget_numbers)
+        factory = replace(factory, settings=_with_ledger(factory.settings, shared))
+        listen = functools.partial(_listen, bound, is_shared=True)
+        workers = Supervisor(bound, run_worker, factory, bound, listen=listen, bury=_forget_numbers)
         workers.run(when_ready=lambda: worker.say(announcement))
+
+
+def _with_ledger(settings: ServerSettings, folder: str) -> ServerSettings:
+    """The settings with one file of idempotency keys for all workers, made before they meet there."""
+    from lancespace_server.idempotency import Ledger
+
+    path = settings.idempotency_file or f"{folder}/writes"
+    Ledger(path).close()
+    return replace(settings, idempotency_file=path)
 
 
 def _url(settings: ServerSettings) -> str:
@@ -119,13 +143,19 @@ def _forget_numbers(process_id: int) -> None:
     mark_process_dead(process_id)  # type: ignore[no-untyped-call]
 
 
-def run_worker(factory: AppFactory, settings: ServerSettings, when_ready: Callable[[], None]) -> None:
+def run_worker(
+    factory: AppFactory,
+    settings: ServerSettings,
+    listener: socket.socket,
+    register: Register,
+    when_ready: Callable[[], None],
+) -> None:
     """Serve in this process; it has a socket of its own, among which the kernel spreads the connections."""
     from lancespace_server import worker
 
     allocator.prepare()
-    with _listen(settings, is_shared=True) as listener:
-        worker.work(listener, factory, settings, when_ready)
+    with listener:
+        worker.work(listener, factory, settings, None if settings.tls_certificate else register, when_ready)
 
 
 def _listen(settings: ServerSettings, *, is_shared: bool = False) -> socket.socket:
@@ -136,4 +166,6 @@ def _listen(settings: ServerSettings, *, is_shared: bool = False) -> socket.sock
     if is_shared:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     listener.bind((settings.host, settings.port))
+    if is_shared:
+        listener.listen(_BACKLOG)
     return listener

@@ -32,13 +32,28 @@ def _seconds(default: float, doc: str) -> Any:
     return dataclasses.field(default=default, metadata={"doc": doc, "is_time": True})
 
 
+GROUPS = {
+    "host": "where to serve",
+    "api_keys": "who may call, and do what",
+    "cors_origins": "web pages and logs",
+    "max_json_bytes": "limits",
+    "request_timeout": "limits of time",
+}
+"""The groups of settings in the help of the command line, by the first setting of each."""
+
+
 @dataclass(frozen=True)
 class ServerSettings:
     """All settings with safe defaults: loopback only, nobody from outside gets in without a credential."""
 
     host: str = _setting("127.0.0.1", "Address to listen on")
     port: int = _setting(2333, "Port to listen on; 0 takes a free one", least=0, most=65535)
-    workers: int = _setting(1, "Processes that serve, all of them the same catalog", least=1)
+    workers: int | None = _setting(
+        None,
+        "Processes that serve the catalog, each replaced when it dies; by default one per core, but for the memory "
+        "backend, whose tables are in one process. 1 serves in the process that was started",
+        least=1,
+    )
 
     api_keys: str | None = _setting(
         None,
@@ -48,6 +63,9 @@ class ServerSettings:
     jwt_issuer: str | None = _setting(None, "Issuer ('iss') that bearer tokens must have")
     jwt_audience: str | None = _setting(None, "Audience ('aud') that bearer tokens must have")
     jwt_algorithms: tuple[str, ...] = _setting(("RS256", "ES256"), "Signature algorithms that are accepted")
+    jwt_roles_claim: str | None = _setting(
+        None, "Claim of bearer tokens with the caller's roles or groups; a dot leads into a claim: realm_access.roles"
+    )
     tls_certificate: str | None = _setting(None, "PEM file with the server's certificate chain")
     tls_key: str | None = _setting(None, "PEM file with the server's private key")
     tls_client_ca: str | None = _setting(None, "PEM file with the CA of client certificates, which then authenticate")
@@ -57,19 +75,41 @@ class ServerSettings:
     cors_origins: tuple[str, ...] = _setting((), "Origins of web pages that may call the server")
     access_log: bool = _setting(True, "Write a JSON line per request to standard output")
 
-    max_json_bytes: int = _setting(16 * MIB, "Largest JSON body", least=1)
+    max_json_bytes: int = _setting(4 * MIB, "Largest JSON body", least=1)
     max_data_bytes: int | None = _setting(None, "Largest Arrow body; unlimited if not given", least=1)
     max_batch_bytes: int = _setting(
         1024 * MIB, "Largest record batch of an Arrow body, which is held in memory", least=1
     )
     buffer_bytes: int = _setting(8 * MIB, "How much of a body may wait in memory, each way", least=1)
     spool_directory: str | None = _setting(None, "Where bodies of create_table wait until they are whole")
+    functions: tuple[str, ...] = _setting(
+        (), "SQL functions that callers may use beside those whose answers have a bounded size"
+    )
+    idempotency_file: str | None = _setting(
+        None,
+        "SQLite file that keeps the answers to writes with an Idempotency-Key for a day; gone when the server stops "
+        "if not given",
+    )
     concurrency: int = _setting(32, "Operations that run at once, per worker; as many more that stream data", least=1)
     max_waiting: int = _setting(
         256, "Operations of either kind that may wait for their turn, per worker; more get a 503", least=0
     )
     max_per_principal: int | None = _setting(
         None, "Operations of one caller at once, per worker; more get a 429", least=1
+    )
+    max_worker_bytes: int | None = _setting(
+        None,
+        "Memory that a worker may take before it is replaced; by default its share of 80 % of the machine's",
+        least=256 * MIB,
+    )
+    max_rate_per_principal: int | None = _setting(
+        None, "Requests of one caller per second, per worker; more get a 429", least=1
+    )
+    max_rate_per_address: int | None = _setting(
+        None, "Requests from one address per second, per worker; more get a 429", least=1
+    )
+    max_strangers_per_address: int = _setting(
+        256, "Open connections from one address on which nobody has authenticated yet, per worker", least=1
     )
     max_connections: int = _setting(2048, "Open connections, per worker", least=1)
     request_timeout: float = _seconds(600.0, "Seconds that an operation may take")
@@ -93,6 +133,12 @@ class ServerSettings:
                 raise InvalidInputError(
                     f"cors_origins names web pages by origin, such as https://app.example: {origin!r} is none."
                 )
+
+    def processes(self) -> int:
+        """How many workers there are."""
+        if self.workers is not None:
+            return self.workers
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def takes_api_keys(self) -> bool:
         """Whether a file or the environment has keys."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +16,11 @@ from lance_namespace import InvalidInputError, LanceNamespaceError
 from lancespace.arrow import from_ipc_file
 from lancespace.errors import translated
 from lancespace.operations import Payload
-from lancespace_server import answers, failures, incoming
-from lancespace_server.authorization import authorize
+from lancespace_server import answers, failures, incoming, wire
 from lancespace_server.calls import Call
 from lancespace_server.deadlines import Deadline
 from lancespace_server.downloads import Abandoned, Download
+from lancespace_server.idempotency import Kept
 from lancespace_server.uploads import Disconnected, Upload
 
 if TYPE_CHECKING:
@@ -31,6 +35,13 @@ if TYPE_CHECKING:
     from lancespace_server.types import Message
 
 _FILE_MAGIC = b"ARROW1"
+Run = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs a function in a thread."""
+
+_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0)
+"""Seconds that a repeat waits for the first request with its key to end, before it is told to come back."""
+
+_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 _ARROW_TYPES = (answers.ARROW_STREAM, b"application/octet-stream")
 
 
@@ -42,7 +53,8 @@ class Transfer(Call):
         self._settings = services.settings
         self._pool = services.pool
         self._lane = services.pool.transfers
-        self._policy = services.policy
+        self._parser = services.parser
+        self._ledger = services.ledger
         self._exchange = exchange
 
     async def answer(self) -> None:
@@ -52,7 +64,7 @@ class Transfer(Call):
         elif self._operation.result is Payload.ARROW_FILE:
             await self._give_data()
         else:
-            await self._reply(await self._run(self._request(await self._json_body())))
+            await self._answer_json(await self._json_body())
 
     # --- plain JSON -------------------------------------------------------------------------------------------------
 
@@ -75,6 +87,22 @@ class Transfer(Call):
                 raise failures.too_large("The body", limit, "max_json_bytes")
         return b"".join(parts)
 
+    async def _parsed(self, body: bytes) -> BaseModel:
+        """The request; a large body is parsed on a thread, lest everybody else waits."""
+        if len(body) <= wire.LARGE_BYTES:
+            return self._request(body)
+        with Deadline(self._settings.request_timeout, failures.overloaded):
+            request: BaseModel = await self._parser.start(lambda: self._slowly(body)).future
+        return request
+
+    def _slowly(self, body: bytes) -> BaseModel:
+        """Parsing keeps Python's lock: leave the others twice as much time, however many large bodies come."""
+        started = time.perf_counter()
+        try:
+            return self._request(body)
+        finally:
+            time.sleep(2 * (time.perf_counter() - started))
+
     async def _receive(self) -> Message:
         if self._exchange.has_all:
             message = await self._exchange.receive()
@@ -86,13 +114,36 @@ class Transfer(Call):
             raise Disconnected
         return message
 
-    async def _run(self, request: BaseModel) -> Any:
+    async def _answer_json(self, body: bytes) -> None:
+        request = await self._parsed(body)
         if self._pace.is_fast(self._operation):
-            return self._ask(request)
-        return await self._pool.run(lambda: self._ask(request))
+            await self._exchange.answer(self._encoded(self._ask(request)))
+            return
+        await self._reply(self._pool.run, lambda: self._ask(request), lambda: hashlib.blake2b(body).digest())
 
-    async def _reply(self, answer: Any) -> None:
-        await self._exchange.answer(self._encoded(answer))
+    async def _reply(self, run: Run, function: Callable[[], Any], digest: Callable[[], bytes | None]) -> None:
+        """Run the operation in a thread and send its answer; a write with a key happens once only."""
+
+        def kept() -> Kept:
+            body, headers = answers.encode(self._operation, function(), self._exchange.query)
+            return Kept(self._operation.status, body, tuple(headers))
+
+        key = self._exchange.headers.idempotency_key
+        answer = await (self._once(run, key, kept, digest) if key and self._operation.writes else run(kept))
+        await self._exchange.answer(self._exchange.whole(answer.status, answer.body, list(answer.headers)))
+
+    async def _once(self, run: Run, key: bytes, write: Callable[[], Kept], digest: Callable[[], bytes | None]) -> Kept:
+        if not _KEY.fullmatch(key):
+            raise InvalidInputError("An Idempotency-Key has 1 to 255 printable ASCII characters without spaces.")
+        exchange = self._exchange
+        target = f"{exchange.method} {exchange.path}".encode() + b"?" + exchange.query
+        whole = lambda: None if (body := digest()) is None else body + target  # noqa: E731
+        for pause in _PAUSES:
+            kept = await run(lambda: self._ledger.once(exchange.principal, key, write, whole))
+            if kept is not None:
+                return kept  # type: ignore[no-any-return]
+            await asyncio.sleep(pause)
+        raise failures.still_running()
 
     # --- Arrow data in ----------------------------------------------------------------------------------------------
 
@@ -100,9 +151,11 @@ class Transfer(Call):
         """Read the body and run the operation at the same time."""
         self._check_type(_ARROW_TYPES)
         request = self._request(b"")
-        if self._policy is not None:
-            authorize(self._policy, self._exchange.principal, self._operation, request)
-        upload = Upload(self._exchange.receive, self._settings)
+        hooks = self._namespace.backend.connection.hooks
+        hooks.check_access(operation=self._operation, request=request)  # Before the body is read.
+        upload = Upload(
+            self._exchange.receive, self._settings, is_digested=bool(self._exchange.headers.idempotency_key)
+        )
         self._refuse_announced()
         await upload.receive_first()
         if upload.failure is not None:
@@ -111,16 +164,11 @@ class Transfer(Call):
             raise InvalidInputError("The body is an Arrow IPC file: send an Arrow IPC stream.")
         receiving = asyncio.ensure_future(upload.receive_rest())
         try:
-            answer = await self._lane.run(lambda: self._with_data(request, upload))
-        except Exception:
-            if upload.failure is not None:
-                raise upload.failure from None
-            raise
+            await self._reply(self._lane.run, lambda: self._with_data(request, upload), upload.digest)
         finally:
             upload.abort()
             receiving.cancel()
             self._exchange.received = upload.total
-        await self._reply(answer)
 
     def _refuse_announced(self) -> None:
         limit = self._settings.max_data_bytes
@@ -128,8 +176,15 @@ class Transfer(Call):
             raise failures.too_large("The body", limit, "max_data_bytes")
 
     def _with_data(self, request: BaseModel, upload: Upload) -> Any:
-        with self._reading(upload) as reader:
-            return self._namespace.call(self._operation, request, reader)
+        try:
+            with self._reading(upload) as reader:
+                answer = self._namespace.call(self._operation, request, reader)
+                upload.digest()  # Before what is left of the body is thrown away.
+                return answer
+        except Exception:
+            if upload.failure is not None:
+                raise upload.failure from None
+            raise
 
     def _reading(self, upload: Upload) -> AbstractContextManager[pa.RecordBatchReader]:
         reading = incoming.spooled if self._operation.name == "create_table" else incoming.streamed
@@ -139,7 +194,7 @@ class Transfer(Call):
 
     async def _give_data(self) -> None:
         """Run the query and send its batches at the same time."""
-        request = self._request(await self._json_body())
+        request = await self._parsed(await self._json_body())
         as_stream = answers.ARROW_STREAM in self._exchange.headers.accept
         download = Download(self._settings)
         job = self._lane.threads.start(lambda: self._query(request, download, as_stream=as_stream))

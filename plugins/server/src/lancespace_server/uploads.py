@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lancespace_server import failures
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from lancespace_server.types import Receive
 
 Bytes = bytes | memoryview
+
+_DRAINED_BYTES = 1 << 20
 
 
 class Disconnected(Exception):  # noqa: N818 - the caller went away; nobody is left to be told of an error
@@ -30,7 +34,7 @@ class Upload:
     never committed; :attr:`failure` then says why.
     """
 
-    def __init__(self, receive: Receive, settings: ServerSettings) -> None:
+    def __init__(self, receive: Receive, settings: ServerSettings, *, is_digested: bool = False) -> None:
         self._receive = receive
         self._settings = settings
         self._loop = asyncio.get_running_loop()
@@ -41,6 +45,7 @@ class Upload:
         self._wanted = 0
         self._has_ended = False
         self._is_whole = True
+        self._hash = hashlib.blake2b(digest_size=16) if is_digested else None
         self.total = 0
         self.failure: Failure | Disconnected | None = None
         self.closed = False
@@ -127,7 +132,18 @@ class Upload:
         while missing != 0 and (taken := self._take(missing)):
             parts += taken
             missing -= sum(map(len, taken)) if size >= 0 else 0
-        return b"".join(parts)
+        data = b"".join(parts)
+        if self._hash is not None:
+            self._hash.update(data)
+        return data
+
+    def digest(self) -> bytes | None:
+        """A hash of the whole body, whose rest is read for it; None if that does not come, or no hash was asked for."""
+        with suppress(OSError):
+            while self._hash is not None and self.read(_DRAINED_BYTES):
+                pass
+            return None if self._hash is None else self._hash.digest()
+        return None
 
     def _take(self, most: int) -> list[Bytes]:
         """So many bytes, or as many as may wait; fewer only at the end. Nobody is woken for less."""

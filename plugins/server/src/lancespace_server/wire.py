@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]
 
+LARGE_BYTES = 256 << 10
+"""Larger bodies are not parsed on the event loop."""
+
+_MOST_VALUES, _MOST_CONTAINERS = 200_000, 20_000
+"""What a large body may have; more would keep Python's lock, and all other callers waiting, for seconds."""
+
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _CREDENTIALS = {f"{prefix}.{name}" for prefix in ("header", "headers") for name in ("x-api-key", "authorization")}
 """Entries of ``context`` that a client sends on as credentials."""
@@ -131,6 +137,8 @@ def _plain(annotation: Any) -> type:
 def _from_body(operation: Operation, body: bytes) -> Fields:
     if not body or (operation.body is not Payload.JSON and operation.body is not Payload.STRING_MAP):
         return {}
+    if len(body) > LARGE_BYTES:
+        _check_values(body)
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
@@ -138,6 +146,20 @@ def _from_body(operation: Operation, body: bytes) -> Fields:
     if not isinstance(value, dict):
         raise InvalidInputError(f"The body must be a JSON object, not {type(value).__name__}.")
     return {"metadata": value} if operation.body is Payload.STRING_MAP else value
+
+
+def _check_values(body: bytes) -> None:
+    """Count what takes long to parse; commas and brackets in texts count, too."""
+    values = containers = 0
+    for start in range(0, len(body), LARGE_BYTES):  # Between the parts, other threads may run.
+        end = start + LARGE_BYTES
+        values += body.count(b",", start, end)
+        containers += body.count(b"[", start, end) + body.count(b"{", start, end)
+        if values > _MOST_VALUES or containers > _MOST_CONTAINERS:
+            raise InvalidInputError(
+                f"The body has more than {_MOST_VALUES} values, or more than {_MOST_CONTAINERS} lists and objects: "
+                "send less at a time."
+            )
 
 
 def _merge(operation: Operation, fields: Fields, more: Fields, source: str) -> None:

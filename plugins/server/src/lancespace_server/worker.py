@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import signal
 import ssl
 import sys
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from uvicorn import Config, Server
 
 from lancespace_server.protocol import GuardedProtocol
+from lancespace_server.reloading import reload_on_signal
 from lancespace_server.settings import API_KEYS_VARIABLE
 from lancespace_server.stopping import STOP
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from lancespace_server.custody import Register
     from lancespace_server.serving import AppFactory
     from lancespace_server.settings import ServerSettings
 
@@ -38,10 +43,18 @@ _LOGGING: dict[str, Any] = {
 
 
 def work(
-    listener: socket.socket, factory: AppFactory, settings: ServerSettings, when_ready: Callable[[], None]
+    listener: socket.socket,
+    factory: AppFactory,
+    settings: ServerSettings,
+    register: Register | None,
+    when_ready: Callable[[], None],
 ) -> None:
-    """Serve until told to stop; ``when_ready`` is called once connections are taken."""
-    _Server(_config(factory, settings), settings, when_ready).run(sockets=[listener])
+    """Serve until told to stop; ``when_ready`` is called once connections are taken.
+
+    ``register`` is where connections are entered that a supervisor holds too.
+    """
+    reload_on_signal()
+    _Server(_config(factory, settings), settings, register, when_ready).run(sockets=[listener])
 
 
 def say(what: str) -> None:
@@ -53,10 +66,26 @@ def say(what: str) -> None:
 class _Server(Server):
     """A server that says when it has begun and when it ends; uvicorn says the first before it listens."""
 
-    def __init__(self, config: Config, settings: ServerSettings, when_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: Config, settings: ServerSettings, register: Register | None, when_ready: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._settings = settings
+        self._register = register
         self._when_ready = when_ready
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn does, but without raising the signal again at the end: to stop when told to is a success."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Do what uvicorn does with sockets that are bound, which knows no limit for the handshake of TLS."""
@@ -71,7 +100,7 @@ class _Server(Server):
         config = self.config
         more: dict[str, Any] = {"ssl_handshake_timeout": self._settings.header_timeout} if config.ssl else {}
         return await asyncio.get_running_loop().create_server(
-            lambda: GuardedProtocol(config, self.server_state, self.lifespan.state),
+            lambda: GuardedProtocol(config, self.server_state, self.lifespan.state, register=self._register),
             sock=bound,
             ssl=config.ssl,
             backlog=config.backlog,

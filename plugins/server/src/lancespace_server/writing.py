@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from lancespace_server.custody import ANSWERED, ASKED, IDLE
 from lancespace_server.request import Answer, Request
 
 if TYPE_CHECKING:
     import asyncio
 
     from uvicorn.config import Config
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+    from lancespace_server.custody import Register
     from lancespace_server.failures import Failure
     from lancespace_server.reports import Reports
     from lancespace_server.settings import ServerSettings
@@ -21,8 +24,10 @@ if TYPE_CHECKING:
 class WatchedProtocol(HttpToolsProtocol):
     """uvicorn's HTTP protocol, which hangs up if nothing of what waits to be sent has moved for ``idle_timeout``."""
 
-    def __init__(self, config: Config, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, config: Config, *args: Any, register: Register | None = None, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
+        self._register = register
+        self._number: int | None = None
         factory: Any = config.app
         self.settings: ServerSettings = factory.settings
         self.has_stuck = False
@@ -31,12 +36,31 @@ class WatchedProtocol(HttpToolsProtocol):
         self._unsent = 0
         self._watch: asyncio.TimerHandle | None = None
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Have the supervisor hold the connection too."""
+        super().connection_made(transport)
+        if self._register is not None:
+            self._number = self._register.enter(transport.get_extra_info("socket").fileno())
+
+    def note(self, state: int) -> None:
+        """Tell the supervisor how far the request is: it answers those of a worker that dies."""
+        if self._register is not None and self._number is not None:
+            self._register.note(self._number, state)
+
+    def on_message_begin(self) -> None:
+        """A request begins; while an answer is on its way, it cannot be answered in another place."""
+        super().on_message_begin()
+        last: RequestResponseCycle | None = self.cycle
+        if (last is None or last.response_complete) and not self.transport.get_write_buffer_size():
+            self.note(ASKED)
+
     def write(self, answer: Answer, *, keep_alive: bool) -> None:
         """Send a whole answer, which ends the request; its headers are taken as they are."""
         headers = (*self.server_state.default_headers, *answer.headers)
         lines = [name + b": " + value + b"\r\n" for name, value in headers]
         if not keep_alive:
             lines.append(b"connection: close\r\n")
+        self.note(ANSWERED)
         self.transport.write(b"".join((STATUS_LINE[answer.status], *lines, b"\r\n", answer.body)))
         if not keep_alive:
             self.transport.close()
@@ -68,6 +92,8 @@ class WatchedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """See to the answer if it was the last one."""
+        if not self.transport.get_write_buffer_size():
+            self.note(IDLE)
         super().on_response_complete()
         self._see_it_close()
 
@@ -85,6 +111,9 @@ class WatchedProtocol(HttpToolsProtocol):
         """Nothing is left to be watched."""
         super().connection_lost(exc)
         self._stop_watch()
+        if self._register is not None and self._number is not None:
+            self._register.leave(self._number)
+            self._number = None
 
     def _see_it_close(self) -> None:
         """A connection that is to be closed first sends what waits."""

@@ -48,7 +48,7 @@ class TableWriter(DataSourceArrowWriter):
         existing = options.handle.latest()
         if existing is not None and options.get("create"):
             raise TableAlreadyExistsError(
-                f"The table {options.handle.name!r} exists already: leave out the option 'create' to append to it."
+                f"Table already exists: {options.handle.name!r}; leave out the option 'create' to append to it."
             )
         self._read_version = None if existing is None else existing.version
         kept = None if existing is None or overwrite else existing.schema

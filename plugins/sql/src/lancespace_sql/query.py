@@ -10,6 +10,7 @@ from datafusion import SQLOptions
 from lance_namespace import InvalidInputError, LanceNamespaceError, TableColumnNotFoundError
 
 from lancespace.errors import is_failure, translate, translated
+from lancespace.expressions import shallow
 from lancespace_sql.names import suggestion
 from lancespace_sql.notes import Notes
 from lancespace_sql.session import noting_session
@@ -55,6 +56,7 @@ def planned(
     suggest: Callable[[list[str]], str] = lambda _: "",
 ) -> DataFrame:
     """The plan of one query; what is wrong with it is one of the spec's errors."""
+    shallow(statement)
     try:
         return context.sql_with_options(statement, _READ_ONLY, param_values=dict(parameters or {}))
     except BaseException as error:

@@ -10,6 +10,7 @@ from lance_namespace import DescribeTableRequest
 
 from lancespace import TableBackend, identifiers
 from lancespace.errors import translated
+from lancespace.forks import process
 
 if TYPE_CHECKING:
     from lancespace import Namespace
@@ -21,6 +22,7 @@ def scannable(namespace: Namespace, names: list[str], **at: Any) -> Table:
     Raises:
         LanceNamespaceError: As ``describe_table`` does, and if the table has no data or cannot be read.
     """
+    process.use_lance()
     with translated(f"open table {identifiers.show(names)!r}"):
         return Table(lance.FFILanceTableProvider(_open(namespace, names, at)))
 

@@ -195,7 +195,6 @@ def test_encryption_with_a_key_of_kms():
         ({"conditional_put": "disabled"}, "must be 'etag': a catalog needs conditional writes"),
         ({"endpoint": "minio:9000"}, "must be a URL that begins with"),
         ({"aws_profile": "p"}, "set AWS_PROFILE there, which s3fs obeys too"),
-        ({"bucket": "b"}, "the location names it"),
         ({"use_ssl": "false"}, "write https:// or http:// in 'endpoint'"),
         ({"proxy_excludes": "x"}, "set HTTPS_PROXY and NO_PROXY in the environment, which both obey"),
         ({"acces_key_id": "k"}, "has no option 'acces_key_id'. Did you mean 'access_key_id'?"),
@@ -251,3 +250,8 @@ def test_s3fs_and_botocore_know_the_names():
 )
 def test_botocore_takes_the_values(arguments: dict[str, Any]):
     Config(**arguments)
+
+
+def test_what_the_location_says_is_ignored_with_a_warning():
+    with pytest.warns(UserWarning, match="option 'bucket' is not taken: the location names it"):
+        assert "bucket" not in OPTIONS.for_lance({"bucket": "b"})

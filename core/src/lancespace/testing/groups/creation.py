@@ -7,7 +7,7 @@ import pyarrow as pa
 from lancespace.testing.client import Client
 from lancespace.testing.errors import raises
 from lancespace.testing.fixtures import BackendFixtures
-from lancespace.testing.requirements import covers, needs
+from lancespace.testing.requirements import Feature, covers, needs
 from lancespace.testing.samples import COUNT, SCHEMA, sample, stream
 
 _GARBAGE = b"this is no Arrow stream, but long enough to be read for a while"
@@ -85,6 +85,15 @@ class CreationTests(BackendFixtures):
             client("create_table", sample(), id=[mode], mode=mode)
             assert client.ids([mode]) == list(range(COUNT))
             assert client("describe_table", id=[mode]).location == location
+
+    @needs("declare_table", "create_table", "describe_table", Feature.TABLE_PROPERTIES, Feature.REPLACED_ENTRIES)
+    def test_create_declared_table_with_properties(self, client: Client) -> None:
+        """CreateTable: a declared table keeps its properties, and gets those that are given; of one name, the given."""
+        client("declare_table", id=["t"], properties={"kept": "1", "changed": "2"})
+        created = client("create_table", sample(), id=["t"], properties={"changed": "3", "new": "4"})
+        merged = {"kept": "1", "changed": "3", "new": "4"}
+        assert created.properties == merged
+        assert client("describe_table", id=["t"]).properties == merged
 
     @covers("create_table", "INVALID_INPUT")
     @needs("list_tables", "query_table")

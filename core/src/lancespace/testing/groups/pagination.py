@@ -170,9 +170,8 @@ class PaginationTests(BackendFixtures):
     def test_bad_limit(self, client: Client, operation: str) -> None:
         """PageLimit: code 13 for an upper bound that no page can keep."""
         client.example("create_table", ["t"])
-        for limit in (0, -1):
-            with raises("INVALID_INPUT"):
-                client(operation, **_LISTINGS[operation].fields, limit=limit)
+        with raises("INVALID_INPUT"):
+            client(operation, **_LISTINGS[operation].fields, limit=-1)
 
     @for_each(list(_LISTINGS), "INVALID_INPUT")
     @needs("create_table")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lance
+from lance_namespace import InvalidInputError
 
 from lancespace.testing.client import Client
 from lancespace.testing.errors import raises
@@ -141,12 +142,24 @@ class TableTests(BackendFixtures):
             with client.unchanged(), raises(code):
                 client("register_table", location=placed, **fields)
 
-    @needs("register_table", "create_table", "delete_from_table", "count_table_rows")
+    @needs("register_table", "create_table", "delete_from_table", "count_table_rows", Feature.REPLACED_ENTRIES)
     def test_register_table_overwrite(self, client: Client, placed: str) -> None:
         """RegisterTable: with Overwrite, the name stands for the new location."""
         client.example("create_table", ["t"])
         client("delete_from_table", id=["t"], predicate="id > 0")
         client("register_table", id=["t"], location=placed, mode="overwrite")
+        assert client("count_table_rows", id=["t"]).count == COUNT
+
+    @needs("register_table", "drop_table", "count_table_rows")
+    def test_two_names_for_one_location(self, client: Client, placed: str) -> None:
+        """RegisterTable: a location that has a name already is refused, or a drop of the second name keeps the rows."""
+        client("register_table", id=["t"], location=placed)
+        try:
+            client("register_table", id=["u"], location=placed)
+        except InvalidInputError as error:
+            assert "'t'" in str(error)  # noqa: PT017 - either of two answers is right
+        else:
+            client("drop_table", id=["u"])
         assert client("count_table_rows", id=["t"]).count == COUNT
 
     @covers("deregister_table")

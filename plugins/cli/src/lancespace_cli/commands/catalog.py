@@ -114,7 +114,7 @@ def rename(
     from lancespace import identifiers
 
     state = state_of(context)
-    *parent, table = identifiers.parse(to)
+    *parent, table = identifiers.parse(to) or [""]
     state.namespace.rename_table(name, new_table_name=table, new_namespace_id=parent)
     state.output.done(f"{name} is {to} now.", name=name, renamed_to=to)
 

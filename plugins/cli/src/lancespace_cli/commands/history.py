@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lancespace_cli.aging import descending
-from lancespace_cli.options import Branch, DryRun, Table, all_tags, moment
+from lancespace_cli.options import Branch, DryRun, Latest, Table, all_tags, moment
 from lancespace_cli.parsing import parse_names
 from lancespace_cli.state import state_of
 
@@ -29,7 +29,7 @@ def versions(
     context: typer.Context,
     name: Table,
     *,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="How many, the latest first.")] = 20,
+    limit: Latest = 20,
     branch: Branch = None,
 ) -> None:
     """List the versions of a table, the latest first, with their tags.
@@ -59,7 +59,7 @@ def diff(
         typer.Option(metavar="A,B", help="Compare row by row: these columns say which rows are the same one."),
     ] = None,
     limit: Annotated[
-        int, typer.Option("-n", "--limit", min=0, help="How many changed rows to show of each kind.")
+        int, typer.Option("-n", "--limit", min=0, max=2**31 - 1, help="How many changed rows to show of each kind.")
     ] = 10,
     max_rows: Annotated[
         int, typer.Option(min=1, help="Refuse to compare more rows than this by key: they are held in memory.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lancespace_cli.following import Transaction, follow
+from lancespace_cli.options import Latest
 from lancespace_cli.records import latest
 from lancespace_cli.state import state_of
 
@@ -29,7 +30,7 @@ def add(app: typer.Typer) -> None:
 def list_jobs(
     context: typer.Context,
     *,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="How many, the latest first.")] = 20,
+    limit: Latest = 20,
 ) -> None:
     """List the jobs that the catalog has records of, the latest first.
 

@@ -15,6 +15,7 @@ datafiles.py   new rows as a data file
 writer.py      one commit: a compare-and-swap on the table
 turns.py       processes of one machine queue for commits
 committer.py   many callers, one commit: group commit and retries
-upkeep.py      few fragments, an index and few old versions, as the catalog goes
+upkeep.py      few fragments and an index, as the catalog goes
+cleanup.py     what old versions alone need is deleted
 =============  ==========================================================================================
 """

@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lance_namespace import ConcurrentModificationError, InternalError
@@ -19,11 +19,12 @@ from lance_namespace import ConcurrentModificationError, InternalError
 from lancespace.errors import translated
 from lancespace_dir.manifest import plans
 from lancespace_dir.manifest.drafts import Draft
-from lancespace_dir.manifest.reader import ManifestReader
+from lancespace_dir.manifest.plans import Conflict
+from lancespace_dir.manifest.reader import ManifestReader, Outdated
 from lancespace_dir.manifest.schema import Entry
 from lancespace_dir.manifest.turns import Turns
-from lancespace_dir.manifest.upkeep import KEEP_LOCALLY, KEEP_REMOTELY, Upkeep
-from lancespace_dir.manifest.writer import Conflict, ManifestWriter
+from lancespace_dir.manifest.upkeep import Upkeep
+from lancespace_dir.manifest.writer import ManifestWriter
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -53,6 +54,8 @@ class _Request(Generic[Result]):
         self.result, self.error = None, None
         try:
             self.result = draft.attempt(self.mutation)
+        except Outdated:
+            raise
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the caller
             self.error = error
 
@@ -114,8 +117,7 @@ class Manifest:
         self._reader = ManifestReader(storage)
         self._writer = ManifestWriter(storage, self._reader.files)
         self._turns = Turns(storage, "commit")
-        keep = KEEP_LOCALLY if storage.is_local else KEEP_REMOTELY
-        self._upkeep = Upkeep(Turns(storage, "upkeep"), self._reader.open_latest, keep) if with_upkeep else None
+        self._upkeep = Upkeep(storage) if with_upkeep else None
         self._state = threading.RLock()
         self._reading = _Reading(self._state, self._reader, self._operation)
         self._is_alone = False
@@ -208,26 +210,41 @@ class Manifest:
 
     def _try(self, batch: list[_Request[Any]], *, has_looked: bool) -> bool:
         """One attempt; False if somebody else committed meanwhile."""
-        with self._state:
-            draft = self._draft(batch, has_looked=has_looked)
-            if not draft.changes:
-                return True
-            made = plans.plan(self._reader, draft)
         try:
+            with self._state:
+                draft = self._draft(batch, has_looked=has_looked)
+                if not draft.changes:
+                    return True
+                if not self._reader.version:
+                    draft = self._begin(batch, draft)
+                    if not self._reader.version:  # Another writer is about to create the table.
+                        return False
+                made = plans.plan(self._reader, draft)
             written = self._writer.write(made)
             with self._state:
                 self._reader.expect([segment for _, segment in written])
-                if not self._reader.is_recent():  # This process was stopped for a while.
-                    return False
-            published = self._writer.publish(made, [fragment for fragment, _ in written])
-        except Conflict:
+            published, identity = self._writer.publish(made, [fragment for fragment, _ in written])
+        except (Conflict, Outdated):
             self._is_alone = False
             return False
         with self._state:
-            self._reader.adopt(published)
+            self._reader.adopt(published, identity)
         if self._upkeep is not None:
             self._upkeep.consider(published.version)
         return True
+
+    def _begin(self, batch: list[_Request[Any]], draft: Draft) -> Draft:
+        """Create the table; if another writer has, run the mutations on what it holds by now."""
+        with suppress(Conflict):
+            begun = self._writer.begin()
+            if self._is_local:
+                self._reader.refresh()  # It is to know which file that is.
+            else:
+                self._reader.adopt(begun, None)
+            if self._reader.version == begun.version:
+                return draft
+        self._reader.refresh()
+        return self._run(batch)
 
     def _draft(self, batch: list[_Request[Any]], *, has_looked: bool) -> Draft:
         """Run the mutations on what others committed; where a look is a request, only if somebody else may have.

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from lancespace.identifiers import DELIMITER
-from lancespace_dir.manifest.index import parent_of
+from lancespace.storage.locations import relative_steps
+from lancespace_dir.manifest.listings import parent_of
 from lancespace_dir.manifest.schema import Entry
 
 if TYPE_CHECKING:
@@ -47,6 +48,15 @@ class Draft:
     def get(self, object_id: str) -> Entry | None:
         """The entry, or None."""
         return self.changes[object_id] if object_id in self.changes else self._reader.get(object_id)
+
+    def tables_at(self, *locations: str) -> Iterator[tuple[str, Entry]]:
+        """Each location with the tables whose location is the same, contains it, or lies inside it."""
+        known = self._reader.tables_at(*locations)
+        yield from ((location, entry) for location, entry in known if entry.object_id not in self.changes)
+        changed = [entry for entry in self.changes.values() if entry is not None]
+        for location in locations if changed else ():
+            steps = relative_steps(location)
+            yield from ((location, entry) for entry in changed if entry.is_at(steps))
 
     def put(self, entry: Entry) -> None:
         """Enter or replace an entry."""
@@ -92,8 +102,11 @@ class Draft:
         yield from (entry for entry in self._reader.derived() if entry.object_id not in self.changes)
         yield from (entry for entry in self.changes.values() if entry is not None and entry.base_objects)
 
-    def descendants(self, parent: str, *object_types: str) -> Iterator[Entry]:
-        """All entries below ``parent``, deepest first."""
-        for child in self.children(parent, *object_types):
-            yield from self.descendants(child.object_id, *object_types)
-            yield child
+    def descendants(self, parent: str) -> Iterator[Entry]:
+        """All entries below ``parent``."""
+        for entry in self._reader.load().below(parent):
+            if entry.object_id not in self.changes:
+                yield entry
+        for object_id, changed in self.changes.items():
+            if changed is not None and object_id.startswith(f"{parent}{DELIMITER}"):
+                yield changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,18 @@ def deletion_file(metadata: Any) -> bytes:
     file = metadata.deletion_file
     kind = _BITMAP if file.file_type == "bitmap" else 0
     return protobuf.encode([(1, kind), (2, file.read_version), (3, file.id), (4, file.num_deleted_rows)])
+
+
+def files(raw: bytes) -> Iterator[str]:
+    """The files of a fragment, below the table's directory."""
+    fields = list(protobuf.decode(raw))
+    for value in (protobuf.as_bytes(value) for number, value in fields if number == _FILES):
+        yield f"data/{protobuf.as_bytes(dict(protobuf.decode(value)).get(1, b'')).decode()}"
+    for value in (protobuf.as_bytes(value) for number, value in fields if number == _DELETION_FILE):
+        file = dict(protobuf.decode(value))
+        suffix = "bin" if file.get(1) == _BITMAP else "arrow"
+        fragment, version, number = (int(value) for value in (dict(fields).get(_ID, 0), file.get(2, 0), file.get(3, 0)))
+        yield f"_deletions/{fragment}-{version}-{number}.{suffix}"
 
 
 def with_deletions(raw: bytes, file: bytes) -> bytes:

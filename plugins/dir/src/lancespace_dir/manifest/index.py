@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lancespace.identifiers import DELIMITER
+from lancespace.storage.locations import relative_steps
+from lancespace_dir.manifest.listings import Listings, Pair
+from lancespace_dir.manifest.schema import TABLE
+from lancespace_dir.root import RANDOM_LENGTH, TABLE_SUFFIX
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from lancespace_dir.manifest.schema import Entry
@@ -18,11 +22,6 @@ if TYPE_CHECKING:
 Place = tuple["Segment", int]
 """Where an entry is: a segment and a row of it."""
 
-Listings = dict[tuple[str, str], list[str]]
-"""Sorted identifiers by parent and type."""
-
-_EVERYWHERE = DELIMITER
-"""Stands for a parent of everything; no identifier is a bare delimiter."""
 _ROW_BITS = 32
 _ROW = (1 << _ROW_BITS) - 1
 
@@ -40,6 +39,8 @@ class Index:
         self._segments: dict[int, Segment] = {}
         self._numbers: dict[str, int] = {}
         self._next_number = 0
+        self._deleted: dict[int, npt.NDArray[np.bool_]] = {}
+        """The rows of a segment that were deleted since it was read."""
         self._listings: Listings | None = None
 
     def __len__(self) -> int:
@@ -56,9 +57,7 @@ class Index:
 
     def has(self, object_id: str, object_type: str) -> bool:
         """Whether there is an entry of this type."""
-        ids = self._sorted().get((parent_of(object_id), object_type), [])
-        spot = bisect_left(ids, object_id)
-        return spot < len(ids) and ids[spot] == object_id
+        return self._sorted().has(object_id, object_type)
 
     def place(self, object_id: str) -> Place | None:
         """Where an entry is, or None."""
@@ -76,12 +75,41 @@ class Index:
     def children(self, parent: str, object_type: str, after: str | None = None, count: int | None = None) -> list[str]:
         """Names right below ``parent``, sorted: so many, from after a name on."""
         prefix = f"{parent}{DELIMITER}" if parent else ""
-        found = self._slice((parent, object_type), None if after is None else prefix + after, count)
+        found = self._sorted().children(parent, object_type, None if after is None else prefix + after, count)
         return [object_id[len(prefix) :] for object_id in found]
 
     def all_of(self, object_type: str, after: str | None = None, count: int | None = None) -> list[str]:
         """Identifiers of one type, sorted: so many, from after one on."""
-        return self._slice((_EVERYWHERE, object_type), after, count)
+        return self._sorted().all_of(object_type, after, count)
+
+    def below(self, parent: str) -> list[Entry]:
+        """The entries below ``parent``, to any depth."""
+        rows: dict[int, list[int]] = {}
+        for object_id in self._sorted().below(parent):
+            place = self._places[object_id]
+            rows.setdefault(place >> _ROW_BITS, []).append(place & _ROW)
+        return [entry for number, some in rows.items() for entry in self._segments[number].entries(some)]
+
+    def tables_at(self, *locations: str) -> Iterator[tuple[str, Entry]]:
+        """Each location with the tables whose location is the same, contains it, or lies inside it."""
+        wanted = [(location, steps) for location in locations if (steps := relative_steps(location))]
+        if not wanted:
+            return  # What follows reads every location of the catalog, the first time.
+        chosen = [(number, segment) for number, segment in self._segments.items() if segment.has_chosen]
+        for location, steps in wanted:
+            for object_id in {steps[0][RANDOM_LENGTH:], steps[0].removesuffix(TABLE_SUFFIX)} & self._places.keys():
+                entry = self._segments[self._places[object_id] >> _ROW_BITS].entry(self._places[object_id] & _ROW)
+                if entry.object_type == TABLE and entry.location == steps[0]:
+                    yield location, entry
+            for number, segment in chosen:
+                for row in segment.located(steps):
+                    entry = segment.entry(row)
+                    if entry.object_type == TABLE and self._places.get(entry.object_id) == (number << _ROW_BITS) + row:
+                        yield location, entry
+
+    def is_location(self, location: str) -> bool:
+        """Whether this very location is that of a table."""
+        return any(relative_steps(entry.location or "") == (location,) for _, entry in self.tables_at(location))
 
     def derived(self) -> Iterator[Entry]:
         """The entries with base objects."""
@@ -103,17 +131,22 @@ class Index:
 
     def discard(self, path: str) -> None:
         """Forget a data file, and the entries that are nowhere else by now."""
-        for _, object_id, object_type in list(self._live(self._numbers[path])):
-            self._forget(object_id, object_type)
-        del self._segments[self._numbers.pop(path)]
+        number = self._numbers.pop(path)
+        self._forget([(object_id, object_type) for _, object_id, object_type in self._live(number)])
+        del self._segments[number]
+        self._deleted.pop(number, None)
 
     def keep_only(self, path: str, live: npt.NDArray[np.int64]) -> None:
         """Forget the entries of a data file whose offsets are not among ``live``: they were deleted."""
-        alive = set(live.tolist())
-        offsets = self.segment(path).offsets.tolist()
-        for row, object_id, object_type in list(self._live(self._numbers[path])):
-            if offsets[row] not in alive:
-                self._forget(object_id, object_type)
+        number = self._numbers[path]
+        segment = self._segments[number]
+        deleted = ~np.isin(segment.offsets, live, assume_unique=True)
+        before = self._deleted.get(number)
+        self._deleted[number] = deleted
+        new = np.flatnonzero(deleted if before is None else deleted & ~before)
+        first = number << _ROW_BITS
+        pairs = zip(new.tolist(), segment.pairs(new), strict=True)
+        self._forget([pair for row, pair in pairs if self._places.get(pair[0]) == first + row])
 
     def _live(self, number: int) -> Iterator[tuple[int, str, str]]:
         """The rows of a segment that count, each with its identifier and type."""
@@ -129,38 +162,18 @@ class Index:
             old_type = self._segments[place >> _ROW_BITS].type_of(place & _ROW)
             if old_type == object_type:
                 return
-            self._forget(object_id, old_type)
-        for key in _listings_of(object_id, object_type):
-            insort(listings.setdefault(key, []), object_id)
+            self._forget([(object_id, old_type)])
+        listings.add(object_id, object_type)
 
-    def _forget(self, object_id: str, object_type: str) -> None:
-        del self._places[object_id]
+    def _forget(self, pairs: Sequence[Pair]) -> None:
+        for object_id, _ in pairs:
+            del self._places[object_id]
         if self._listings is not None:
-            for key in _listings_of(object_id, object_type):
-                ids = self._listings[key]
-                del ids[bisect_left(ids, object_id)]
-
-    def _slice(self, key: tuple[str, str], after: str | None, count: int | None) -> list[str]:
-        ids = self._sorted().get(key, [])
-        start = 0 if after is None else bisect_right(ids, after)
-        return ids[start:] if count is None else ids[start : start + count]
+            self._listings.remove(pairs)
 
     def _sorted(self) -> Listings:
-        """The listings; all identifiers are sorted once, which sorts those of each parent too."""
+        """The listings, built when they are first needed."""
         if self._listings is None:
             types = {id_: type_ for number in self._segments for _, id_, type_ in self._live(number)}
-            self._listings = {}
-            for object_id in sorted(self._places):
-                for key in _listings_of(object_id, types[object_id]):
-                    self._listings.setdefault(key, []).append(object_id)
+            self._listings = Listings((object_id, types[object_id]) for object_id in self._places)
         return self._listings
-
-
-def parent_of(object_id: str) -> str:
-    """The identifier above this one; the root is empty."""
-    return object_id.rpartition(DELIMITER)[0]
-
-
-def _listings_of(object_id: str, object_type: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    """The listings that an entry is in."""
-    return (parent_of(object_id), object_type), (_EVERYWHERE, object_type)

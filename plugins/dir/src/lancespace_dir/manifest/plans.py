@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     from lancespace_dir.manifest.reader import ManifestReader
     from lancespace_dir.manifest.segments import Segment
     from lancespace_dir.manifest.snapshots import Snapshot
+    from lancespace_dir.manifest.versions import Identity
 
 TIP_ROWS = 256
 """A fragment of at most so many rows can be the tip; a fuller one is sealed and another begun."""
+
+
+class Conflict(Exception):  # noqa: N818 - the expected outcome of a lost race
+    """Somebody else committed first; look again and retry."""
 
 
 @dataclass
@@ -26,11 +31,13 @@ class Plan:
     """A commit that is thought out and not yet written: what it is based on, and what it does to which fragment."""
 
     version: int
-    """The version it is based on; 0 if it creates the table."""
+    """The version it is based on."""
+    identity: Identity | None
+    """Which file that version has on a local disk."""
     snapshot: Snapshot | None
     """The file of that version, if the next one can be written from it."""
     dataset: Any
-    """The table at that version, if Lance is to commit or rows are to be deleted; otherwise at any, or None."""
+    """The table at that version, if Lance is to commit or rows are to be deleted; otherwise at any."""
     fragments: Mapping[str, Fragment]
     schema: pa.Schema
     tip: str | None
@@ -39,6 +46,8 @@ class Plan:
     added: list[pa.Table] = field(default_factory=list)
     deleted: dict[str, list[int]] = field(default_factory=dict)
     """Offsets to delete, by data file."""
+    merged: list[int] = field(default_factory=list)
+    """Numbers of fragments whose rows are written anew."""
 
 
 def tip_of(fragments: Mapping[str, Any]) -> str | None:
@@ -51,8 +60,8 @@ def plan(reader: ManifestReader, draft: Draft) -> Plan:
     """Think out the commit of a draft on top of what the reader has seen."""
     check_flags(reader.metadata, writing=True)
     snapshot = reader.snapshot()
-    schema = SCHEMA if reader.handle is None else reader.handle.schema
-    made = Plan(reader.version, snapshot, reader.handle, reader.fragments, schema, tip_of(reader.fragments))
+    schema, tip = reader.handle.schema, tip_of(reader.fragments)
+    made = Plan(reader.version, reader.identity, snapshot, reader.handle, reader.fragments, schema, tip)
     old = reader.places([*draft.changes, *draft.origins.values()])
     for object_id in draft.changes.keys() & old.keys():
         segment, row = old[object_id]
@@ -65,6 +74,17 @@ def plan(reader: ManifestReader, draft: Draft) -> Plan:
         _leave_to_lance(made)
     if made.snapshot is None or made.deleted:
         made.dataset = reader.dataset
+    if reader.version != made.version:
+        raise Conflict  # The reader went on to a later version, as that one is gone.
+    return made
+
+
+def merging(reader: ManifestReader, merged: list[int]) -> Plan:
+    """The commit that has the rows of some fragments written anew."""
+    made = Plan(reader.version, reader.identity, reader.snapshot(), reader.dataset, reader.fragments, SCHEMA, None)
+    if made.snapshot is None or not made.snapshot.is_plain:
+        made.snapshot = None
+    made.merged = merged
     return made
 
 

@@ -1,43 +1,54 @@
 """The manifest at its latest version, taken in incrementally.
 
 Every read begins by asking whether the version it knows is still the latest, which is one look for the next version's
-file: versions are numbered without gaps. On a local disk, a look at when the directory last changed says the same for
-less. If there is a newer version, only the fragments that changed are read.
+file: versions are numbered without gaps. On a local disk another look follows, for the version that it knows, as old
+ones are deleted (:mod:`.versions`). If there is a newer version, only the fragments that changed are read.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import lance
 import numpy as np
-from lance_namespace import TableNotFoundError
+from lance_namespace import ConcurrentModificationError, InternalError, TableNotFoundError
 
 from lancespace.errors import translate
-from lancespace_dir.manifest import segments
+from lancespace.storage.locations import relative_steps
+from lancespace_dir.listing import Listing
+from lancespace_dir.manifest import filters, segments
 from lancespace_dir.manifest.fragments import Fragment
 from lancespace_dir.manifest.index import Index
 from lancespace_dir.manifest.schema import DIRECTORY, Entry, check_flags
 from lancespace_dir.manifest.segments import Segment
 from lancespace_dir.manifest.snapshots import Snapshot
-from lancespace_dir.manifest.upkeep import KEEP_LOCALLY, KEEP_REMOTELY
-from lancespace_dir.manifest.versions import Mark, VersionFiles
+from lancespace_dir.manifest.versions import Identity, VersionFile, VersionFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from lancespace.storage import Storage
 
+Result = TypeVar("Result")
+
 _COLD_LOOKUPS = 3
 """So many single entries are looked up in the table before everything is loaded."""
 _SMALL_TABLE = 5_000
 """A manifest of at most so many rows is loaded at once: that is as fast as looking one entry up."""
-_MARK_SECONDS = 1.0
-"""So long a directory without a mark of change is taken for unchanged: there are file systems that keep no such time,
-or keep another clock's. They are known by a version that comes without a mark, and are asked for none any more."""
+_TRUSTED_SECONDS = 1200.0
+"""After so long a reader of an object store lists the versions once: Lance's own clean-up may have deleted the next."""
+_TRIES = 20
+"""So often a reader looks again because all that it found is gone."""
+
+
+class Outdated(ConcurrentModificationError):  # noqa: N818 - as Conflict
+    """What was being read is gone."""
+
+    def __init__(self) -> None:
+        super().__init__("Others made so many changes during this call that what it was reading is gone: repeat it.")
 
 
 class ManifestReader:
@@ -49,6 +60,8 @@ class ManifestReader:
         self.files = VersionFiles(storage)
         self.version = 0
         """The version last seen; 0 while there is no table."""
+        self.identity: Identity | None = None
+        """Which file that version has on a local disk."""
         self.metadata: Mapping[str, str] = {}
         """The table's metadata map, where the root namespace's properties are."""
         self.fragments: Mapping[str, Fragment] = {}
@@ -58,11 +71,8 @@ class ManifestReader:
         self._handle: Any = None
         self._snapshot: Snapshot | None = None
         self._seen_at = 0.0
-        self._mark: Mark | None = None
-        self._has_marks = True
-        # Old versions are deleted only much later than this, so that a reader who looked recently cannot miss a
-        # version because its file is gone already.
-        self._trusted = (KEEP_LOCALLY if storage.is_local else KEEP_REMOTELY).total_seconds() / 3
+        self._is_used = False
+        """Whether something was read since the last look; then the rest must be of the same version."""
         self._was_there = False
         self._cold_lookups = 0
         self._fresh: dict[str, Segment] = {}
@@ -74,42 +84,48 @@ class ManifestReader:
 
     @property
     def dataset(self) -> Any:
-        """The table at the version last seen, or None while there is none."""
+        """The table at the version last seen, or None while there is none.
+
+        Raises:
+            Outdated: If that version is gone.
+        """
         if self._handle is not None and self._handle.version != self.version:
-            self._handle = self._handle.checkout_version(self.version)
+            handle = self._handle.checkout_version(self.version)
+            if not self._is_there():
+                raise Outdated
+            self._handle = handle
         return self._handle
 
     def snapshot(self) -> Snapshot | None:
         """The file of the version last seen, or None if there is none or it is gone."""
         if self._snapshot is None and self.version and self.files.is_known:
-            data = self.files.read(self.version)
-            self._snapshot = None if data is None else Snapshot(data)
+            found = self.files.read(self.version)
+            is_same = found is not None and found.identity == self.identity
+            self._snapshot = Snapshot(found.data) if found is not None and is_same else None
         return self._snapshot
 
-    def is_recent(self, seconds: float = math.inf) -> bool:
-        """Whether the version after the one last seen cannot have come and gone since; or that was just now."""
-        return time.monotonic() - self._seen_at <= min(self._trusted, seconds)
+    def is_recent(self, seconds: float) -> bool:
+        """Whether the last look was within so many seconds."""
+        return time.monotonic() - self._seen_at <= seconds
 
     def refresh(self) -> None:
         """See every commit that ended before this call."""
         now = time.monotonic()
-        mark = self.files.mark() if self._has_marks else None
-        if mark is not None and mark == self._mark and now - self._seen_at < _MARK_SECONDS:
-            return
+        self._is_used = False
         if self._handle is None:
             self._open()
-        elif not self._is_there() or not (self.is_recent() or self._is_latest()):
-            self._begin(self.open_latest())
-        elif self.files.exists(self.version + 1):
-            self._catch_up()
-            self._has_marks = self._has_marks and (mark is None or mark != self.files.mark())
-        self._seen_at, self._mark = now, mark
+        elif self.files.is_local:
+            self._look_locally()
+        else:
+            self._look_remotely()
+        self._seen_at = now
 
     def get(self, object_id: str) -> Entry | None:
         """The entry, or None."""
         if self.index is None and self._handle is not None and self._worth_loading():
             self.load()
         if self.index is not None:
+            self._is_used = True
             return self.index.get(object_id)
         found = self.look_up([object_id])
         return found[0].entry(0) if found else None
@@ -117,29 +133,40 @@ class ManifestReader:
     def load(self) -> Index:
         """Everything in memory; read on the first need."""
         if self.index is None:
-            index = Index()
-            for fragment in [] if self.dataset is None else self.dataset.get_fragments():
-                index.add(segments.read(fragment))
-            self.index = index  # Not before it is whole: a read may fail, and the next need then begins anew.
+            self.index = self._attempt(self._loaded)
+        self._is_used = True
         return self.index
 
     def derived(self) -> list[Entry]:
         """The entries with base objects: views, which are made from those."""
         if self.index is not None or self.dataset is None or self._worth_loading():
             return list(self.load().derived())
-        rows = self.dataset.scanner(filter="base_objects IS NOT NULL").to_table()
-        found = segments.whole("", rows)
-        return [found.entry(row) for row in range(rows.num_rows)]
+        return self._attempt(lambda: self._matching("base_objects IS NOT NULL"))
+
+    def tables_at(self, *locations: str) -> list[tuple[str, Entry]]:
+        """Each location with the tables whose location is the same, contains it, or lies inside it."""
+        if self.index is not None or self.dataset is None or len(locations) > 1 or self._worth_loading():
+            return list(self.load().tables_at(*locations))
+        self._cold_lookups += 1
+        return [
+            (location, entry)
+            for location in filter(relative_steps, locations)
+            for entry in self._attempt(functools.partial(self._matching, filters.tables_at(location)))
+        ]
+
+    def _matching(self, condition: str) -> list[Entry]:
+        """The entries that a filter finds in the table."""
+        found = segments.whole("", self.dataset.scanner(filter=condition).to_table())
+        return [found.entry(row) for row in range(found.rows.num_rows)]
 
     def look_up(self, object_ids: list[str]) -> list[Segment]:
         """Entries by identifier straight from the table, through its index if it has one: a segment of one row each."""
         if self._handle is None:
             return []
         self._cold_lookups += 1
-        quoted = ", ".join("'" + object_id.replace("'", "''") + "'" for object_id in object_ids)
-        rows = self.dataset.scanner(
-            filter=f"object_id IN ({quoted})", limit=len(object_ids), with_row_address=True
-        ).to_table()
+        quoted = ", ".join(map(filters.quoted, object_ids))
+        wanted = {"filter": f"object_id IN ({quoted})", "limit": len(object_ids), "with_row_address": True}
+        rows = self._attempt(lambda: self.dataset.scanner(**wanted).to_table())
         numbers = {fragment.id: path for path, fragment in self.fragments.items()}
         found = []
         for position, address in enumerate(rows.column("_rowaddr").to_pylist()):
@@ -157,7 +184,7 @@ class ManifestReader:
     def rows_of(self, path: str) -> pa.Table:
         """The live rows of a data file."""
         if self.index is None:
-            return segments.read(self._fragment(path)).rows
+            return self._attempt(lambda: segments.read(self._fragment(path)).rows)
         rows = self.index.segment(path).rows
         if self.fragments[path].deleted_rows == 0:
             return rows
@@ -171,42 +198,102 @@ class ManifestReader:
         """The table at its latest version, as a handle of its own."""
         return lance.dataset(self._uri, storage_options=self._storage.options)
 
-    def adopt(self, made: Snapshot | Any) -> None:
+    def adopt(self, made: Snapshot | Any, identity: Identity | None) -> None:
         """Take in the version that our own commit made: its file, or the table."""
-        if made.version > self.version:
-            (self._follow if isinstance(made, Snapshot) else self._begin)(made)
+        version = int(made.version)
+        if version > self.version:
+            (self._follow if isinstance(made, Snapshot) else self._begin)(made, identity)
 
     def _open(self) -> None:
-        if self._storage.is_local and not self._storage.exists(self.files.path):
-            return
+        """Take in the latest version, if there is one."""
+        found = self._latest()
+        if found is not None:
+            self._begin_at(*found)
+        elif self._has_data():
+            self._reopen()  # It may have been created meanwhile.
+
+    def _reopen(self) -> None:
+        """Take in the latest version, which the table must have.
+
+        Raises:
+            InternalError: If it has none.
+        """
+        found = self._latest()
+        if found is None:
+            raise InternalError(
+                f"The catalog's manifest is damaged: no version of the table is left in '{DIRECTORY}/_versions' of "
+                f"{self._storage.location!r}. Nothing was changed. Run 'lancespace fsck', which tells what can be "
+                "recovered, or restore the directory from a backup."
+            )
+        self._begin_at(*found)
+
+    def _begin_at(self, dataset: Any, identity: Identity | None) -> None:
+        """Take in a version that was listed, and those that came since."""
+        self._begin(dataset, identity)
+        if identity is not None:
+            self._look_locally()
+
+    def _latest(self) -> tuple[Any, Identity | None] | None:
+        """The table at its latest version, or None if it has none; on a local disk, which file that version has."""
+        if self.files.is_local and not self._storage.exists(self.files.path):
+            return None
+        for _ in range(_TRIES if self.files.is_local else 0):
+            file = self.files.newest()
+            if file is None:
+                break
+            dataset = self._open_version(file)
+            if dataset is not None:
+                return dataset, file.identity
         try:
-            self._begin(self.open_latest())
+            return self.open_latest(), None
         except Exception as error:
-            if not isinstance(translate(error, about="open the catalog's manifest"), TableNotFoundError):
-                raise
+            if isinstance(translate(error, about="open the catalog's manifest"), TableNotFoundError):
+                return None
+            raise
+
+    def _has_data(self) -> bool:
+        """Whether there are data files; a version comes before them, in this and in the Rust implementation."""
+        return bool(Listing(self._storage).contents(f"{DIRECTORY}/data"))
+
+    def _look_locally(self) -> None:
+        """Look for the next version first, and for the one that is known after that."""
+        has_next = self.files.exists(self.version + 1)
+        if not self._is_there() or (has_next and not self._catch_up()):
+            self._reopen()
+
+    def _look_remotely(self) -> None:
+        if not self._was_there:  # One look makes sure that the files are named as expected.
+            self._was_there = self.files.exists(self.version)
+        is_sure = self._was_there and (self.is_recent(_TRUSTED_SECONDS) or self._handle.latest_version == self.version)
+        if not is_sure or self.files.exists(self.version + 1):
+            self._reopen()
 
     def _is_there(self) -> bool:
-        """Whether the version last seen is where it is looked for.
+        """Whether the file of the version last seen is there; if so, so are all since."""
+        is_known = self.identity is not None or not self.files.is_local
+        return is_known and self.files.is_there(self.version, self.identity)
 
-        A local directory may have been put in the place of another. In an object store, one look makes sure that the
-        files are named as expected.
-        """
-        if self._storage.is_local or not self._was_there:
-            self._was_there = self.files.exists(self.version)
-        return self._was_there
+    def _catch_up(self) -> bool:
+        """Take in the latest version from its file; False if columns changed, or what is known is gone meanwhile."""
+        old = self.snapshot()
+        found = None if old is None else self.files.read(self._newest())
+        if old is None or found is None or not self._is_there():
+            return False
+        new = Snapshot(found.data)
+        if new.schema != old.schema:
+            return False
+        self._follow(new, found.identity)
+        return True
 
-    def _is_latest(self) -> bool:
-        return bool(self._handle.latest_version == self.version)
-
-    def _catch_up(self) -> None:
-        """Take in the latest version: locally from its file, unless columns changed, and otherwise from the table."""
-        old = self.snapshot() if self._storage.is_local else None
-        data = None if old is None else self.files.read(self._newest())
-        new = None if data is None else Snapshot(data)
-        if old is None or new is None or new.schema != old.schema:
-            self._begin(self.open_latest())
-        else:
-            self._follow(new)
+    def _open_version(self, file: VersionFile) -> Any:
+        """The table at a version, or None if that is gone."""
+        try:
+            dataset = lance.dataset(self._uri, version=file.number, storage_options=self._storage.options)
+        except (ValueError, OSError):
+            if self.files.is_there(file.number, file.identity):
+                raise
+            return None
+        return dataset if self.files.is_there(file.number, file.identity) else None
 
     def _newest(self) -> int:
         """The number of the latest version, in steps that double and then halve."""
@@ -218,19 +305,20 @@ class ManifestReader:
             newest += step * self.files.exists(newest + step)
         return newest
 
-    def _begin(self, dataset: Any) -> None:
+    def _begin(self, dataset: Any, identity: Identity | None) -> None:
         """Take in the table as it is now, whatever it was before."""
         check_flags(dataset.metadata, writing=False)
         if self._handle is not None and dataset.schema != self._handle.schema:
             self.index = None
         self._handle, self._snapshot = dataset, None
         fragments = map(Fragment.of, (fragment.metadata for fragment in dataset.get_fragments()))
+        self.identity = identity
         self._take_in(int(dataset.version), {fragment.path: fragment for fragment in fragments}, dataset.metadata)
 
-    def _follow(self, snapshot: Snapshot) -> None:
+    def _follow(self, snapshot: Snapshot, identity: Identity | None) -> None:
         """Take in a later version with the same columns."""
         check_flags(snapshot.metadata, writing=False)
-        self._snapshot = snapshot
+        self._snapshot, self.identity = snapshot, identity
         self._take_in(snapshot.version, snapshot.fragments, snapshot.metadata)
 
     def _take_in(self, version: int, fragments: Mapping[str, Fragment], metadata: Mapping[str, str]) -> None:
@@ -239,9 +327,10 @@ class ManifestReader:
         if self.index is not None:
             try:
                 self._update(self.index, before)
-            except BaseException:
+            except BaseException as error:
                 self.index = None  # Half of it is taken in; the next need loads it anew.
-                raise
+                if not isinstance(error, Exception):
+                    raise
 
     def _update(self, index: Index, before: Mapping[str, Fragment]) -> None:
         """Read what is new, forget what is gone; rows that only moved stay known throughout."""
@@ -255,6 +344,33 @@ class ManifestReader:
 
     def _fragment(self, path: str) -> Any:
         return self.dataset.get_fragment(self.fragments[path].id)
+
+    def _loaded(self) -> Index:
+        index = Index()
+        for fragment in [] if self.dataset is None else self.dataset.get_fragments():
+            index.add(segments.read(fragment))
+        return index
+
+    def _attempt(self, read: Callable[[], Result]) -> Result:
+        """Read from storage; if the files of the version are gone, read the latest one.
+
+        Raises:
+            Outdated: If they are gone, and something of that version was read already.
+        """
+        try:
+            found = read()
+        except Exception as error:
+            if self._is_there() and not self.files.exists(self.version + 1):
+                raise
+            if self._is_used:
+                raise Outdated from error
+            before = self.version
+            self.refresh()
+            if self.version == before:
+                raise
+            found = self._attempt(read)
+        self._is_used = True
+        return found
 
     def _worth_loading(self) -> bool:
         small = sum(fragment.physical_rows for fragment in self.fragments.values()) <= _SMALL_TABLE

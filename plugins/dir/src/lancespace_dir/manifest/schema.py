@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 from lance_namespace import InvalidTableStateError, UnsupportedOperationError
 
+from lancespace.storage.locations import Steps, relative_steps, touch
+
 DIRECTORY = "__manifest"
 
 NAMESPACE = "namespace"
@@ -49,15 +51,22 @@ class Entry:
     """JSON, as it stands in the table."""
     base_objects: tuple[str, ...] | None = None
 
+    def is_at(self, steps: Steps) -> bool:
+        """Whether it is a table whose location is the given one, contains it, or lies inside it."""
+        own = relative_steps(self.location or "")
+        return self.object_type == TABLE and bool(own and steps) and touch(own, steps)
+
     @property
     def properties(self) -> dict[str, str]:
         """The metadata as properties."""
         if not self.metadata:
             return {}
         try:
-            found: dict[str, str] = json.loads(self.metadata)
-        except ValueError as error:
+            found = json.loads(self.metadata)
+        except (ValueError, RecursionError) as error:
             raise InvalidTableStateError(f"The manifest's metadata of {self.object_id!r} is not JSON.") from error
+        if not isinstance(found, dict):
+            raise InvalidTableStateError(f"The manifest's metadata of {self.object_id!r} is not a JSON object.")
         return found
 
 

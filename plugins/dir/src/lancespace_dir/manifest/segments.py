@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from lancespace.storage.locations import Steps, relative_steps
 from lancespace_dir.manifest.schema import Entry
+from lancespace_dir.root import RANDOM_LENGTH, TABLE_SUFFIX
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pyarrow as pa
+
+Located = dict[Steps, list[int]]
+"""Rows by location."""
 
 _MOST_KEPT = 10_000
 """Entries of a segment, asked for before."""
@@ -56,9 +62,52 @@ class Segment:
         bases = self._columns[_COLUMNS.index("base_objects")]
         return [] if bases.null_count == len(bases) else np.flatnonzero(bases.is_valid()).tolist()
 
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """The identifier and type of every row."""
-        return zip(self.ids(), self.rows.column("object_type").to_pylist(), strict=True)
+    def located(self, steps: Steps) -> Iterator[int]:
+        """The rows with a chosen location that is the given one, contains it, or lies inside it."""
+        at, inside = self._chosen
+        for depth in range(1, len(steps) + 1):
+            yield from at.get(steps[:depth], ())
+        yield from inside.get(steps, ())
+
+    @property
+    def has_chosen(self) -> bool:
+        """Whether there is a row with a chosen location."""
+        return bool(self._chosen[0])
+
+    @functools.cached_property
+    def _chosen(self) -> tuple[Located, Located]:
+        """The rows whose location does not follow from their identifier: by location, and by each directory above it.
+
+        These are few: the others are found by their identifier.
+        """
+        at: Located = {}
+        inside: Located = {}
+        ids, locations = self._columns[0], self._columns[_COLUMNS.index("location")]
+        follows = pc.or_(
+            pc.equal(pc.utf8_slice_codeunits(locations, RANDOM_LENGTH), ids),
+            pc.equal(locations, pc.binary_join_element_wise(ids, TABLE_SUFFIX, "")),
+        )
+        chosen = pc.or_(pc.invert(follows), pc.match_substring(locations, "/"))
+        for row in np.flatnonzero(pc.fill_null(chosen, fill_value=False)).tolist():
+            steps = relative_steps(locations[row].as_py())
+            at.setdefault(steps, []).append(row)
+            for depth in range(1, len(steps)):
+                inside.setdefault(steps[:depth], []).append(row)
+        return at, inside
+
+    def entries(self, rows: list[int]) -> list[Entry]:
+        """Many rows as entries at once."""
+        columns = (column.take(pa.array(rows)).to_pylist() for column in self._columns)
+        return [
+            Entry(object_id, object_type, location, metadata, None if bases is None else tuple(bases))
+            for object_id, object_type, location, metadata, bases in zip(*columns, strict=True)
+        ]
+
+    def pairs(self, rows: npt.NDArray[np.int64] | None = None) -> Iterator[tuple[str, str]]:
+        """The identifier and type of every row, or of some."""
+        found = self.rows.select(["object_id", "object_type"])
+        found = found if rows is None else found.take(rows)
+        return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
     def ids(self) -> list[str]:
         """The identifier of every row."""

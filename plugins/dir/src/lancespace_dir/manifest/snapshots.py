@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 import time
+import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -84,6 +85,17 @@ class Snapshot:
         return {fragment.path: fragment for fragment, _ in self._fragments}
 
     @cached_property
+    def files(self) -> frozenset[str]:
+        """Everything in the table's directory that it needs; the path of an index ends with a slash."""
+        found = {f"_transactions/{_text(value)}" for number, value in self._message if number == _TRANSACTION_FILE}
+        found.update(*(fragments.files(raw) for _, raw in self._fragments))
+        for number, index in protobuf.decode(self._indexes or b""):
+            if number == 1:
+                identifier = _message(_message(index)[1])[1]
+                found.add(f"_indices/{uuid.UUID(bytes=protobuf.as_bytes(identifier))}/")
+        return frozenset(found)
+
+    @cached_property
     def is_plain(self) -> bool:
         """Whether all that is in it is known, so that the next version can be written from it."""
         flags = self._number(_READER_FLAGS) | self._number(_WRITER_FLAGS)
@@ -91,7 +103,7 @@ class Snapshot:
         return known and not flags & ~_PLAIN_FLAGS and all(fragments.is_plain(raw) for _, raw in self._fragments)
 
     def successor(
-        self, uuid: str, gone: Collection[int], deletions: Mapping[int, bytes], new: Sequence[bytes]
+        self, name: str, gone: Collection[int], deletions: Mapping[int, bytes], new: Sequence[bytes]
     ) -> bytes:
         """The file of the next version: without some fragments, with new deletion files of some, and with new ones.
 
@@ -103,7 +115,7 @@ class Snapshot:
         first = 1 + max([self._number(_MAX_FRAGMENT), *(fragment.id for fragment, _ in self._fragments)])
         numbered = {number: fragments.with_id(raw, number) for number, raw in enumerate(new, first)}
         sections = _Sections()
-        positions = [(_TRANSACTION, sections.add(_transaction(self.version, uuid, gone, changed.values(), new)))]
+        positions = [(_TRANSACTION, sections.add(_transaction(self.version, name, gone, changed.values(), new)))]
         if self._indexes is not None:
             positions.append((_INDEX_SECTION, sections.add(self._indexes)))
         flag = _HAS_DELETIONS if deletions else 0
@@ -158,17 +170,21 @@ def _section(data: bytes, start: int) -> bytes:
 
 
 def _transaction(
-    version: int, uuid: str, gone: Collection[int], changed: Iterable[bytes], new: Iterable[bytes]
+    version: int, name: str, gone: Collection[int], changed: Iterable[bytes], new: Iterable[bytes]
 ) -> bytes:
     update: list[Field] = [(1, protobuf.packed(gone))] if gone else []
     update += [(2, raw) for raw in changed]
     update += [(3, raw) for raw in new]
-    return protobuf.encode([(1, version), (2, uuid.encode()), (_UPDATE, protobuf.encode(update))])
+    return protobuf.encode([(1, version), (2, name.encode()), (_UPDATE, protobuf.encode(update))])
 
 
 def _now() -> bytes:
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     return protobuf.encode([(1, seconds), (2, nanoseconds)])
+
+
+def _message(value: int | bytes) -> dict[int, int | bytes]:
+    return dict(protobuf.decode(protobuf.as_bytes(value)))
 
 
 def _text(value: int | bytes | None) -> str:

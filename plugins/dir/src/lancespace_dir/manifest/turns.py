@@ -18,7 +18,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -86,7 +86,7 @@ class Turns:
         except BlockingIOError:
             yield False
             return
-        with file or nullcontext():
+        with _released(file):
             yield True
             if file is not None:
                 with suppress(OSError):
@@ -146,8 +146,7 @@ class Turns:
 
     def _end(self) -> None:
         if self._turn is not None:
-            fcntl.flock(self._turn, fcntl.LOCK_UN)
-            self._turn.close()
+            _release(self._turn)
             self._turn = None
 
     def _leave(self) -> None:
@@ -158,12 +157,23 @@ class Turns:
 
 
 _all: weakref.WeakSet[Turns] = weakref.WeakSet()
+_open_files: weakref.WeakSet[IO[bytes]] = weakref.WeakSet()
 
 
 @atexit.register
 def _give_all_back() -> None:
     for turns in list(_all):
         turns.give_back()
+
+
+def _leave_to_parent() -> None:
+    """In a child that was forked: turns and locks are the parent's, and must not last as long as the child."""
+    _all.clear()
+    for file in list(_open_files):
+        file.close()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _wait_in_queue(path: Path) -> IO[bytes] | None:
@@ -173,7 +183,7 @@ def _wait_in_queue(path: Path) -> IO[bytes] | None:
     one: who has it is the next in the queue, and can be overtaken by nobody.
     """
     queue = _lock(path.with_suffix(_QUEUE), wait=True)
-    with queue or nullcontext():
+    with _released(queue):
         return _lock(path, wait=True)
 
 
@@ -181,7 +191,7 @@ def _delete(path: Path) -> None:
     """Delete both files, if nobody has or awaits them. Who has just opened one finds out, and makes another."""
     waiting = path.with_suffix(_QUEUE)
     try:
-        with _lock(waiting, wait=False) or nullcontext() as queue, _lock(path, wait=False) or nullcontext() as turn:
+        with _released(_lock(waiting, wait=False)) as queue, _released(_lock(path, wait=False)) as turn:
             if queue is not None and turn is not None:
                 path.unlink()
                 waiting.unlink()
@@ -209,9 +219,27 @@ def _lock(path: Path, *, wait: bool) -> IO[bytes] | None:
 
 def _open(path: Path) -> IO[bytes] | None:
     try:
-        return path.open("ab")
+        file = path.open("ab", buffering=0)
     except OSError:
         return None
+    _open_files.add(file)
+    return file
+
+
+@contextmanager
+def _released(file: IO[bytes] | None) -> Iterator[IO[bytes] | None]:
+    """Release a lock at the end of a block."""
+    try:
+        yield file
+    finally:
+        if file is not None:
+            _release(file)
+
+
+def _release(file: IO[bytes]) -> None:
+    """Unlock a file, and not only close it: a process that was forked meanwhile has it open too."""
+    fcntl.flock(file, fcntl.LOCK_UN)
+    file.close()
 
 
 def _is_at(path: Path, file: IO[bytes]) -> bool:

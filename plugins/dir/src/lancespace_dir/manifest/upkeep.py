@@ -9,89 +9,110 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import lance
 import pyarrow as pa
 
-from lancespace_dir.manifest import segments
-from lancespace_dir.manifest.plans import TIP_ROWS, tip_of
+from lancespace_dir.manifest import plans
+from lancespace_dir.manifest.cleanup import clean_up
+from lancespace_dir.manifest.plans import TIP_ROWS, Conflict, tip_of
+from lancespace_dir.manifest.reader import ManifestReader, Outdated
+from lancespace_dir.manifest.turns import Turns
+from lancespace_dir.manifest.writer import ManifestWriter
 
 if TYPE_CHECKING:
-    from lancespace_dir.manifest.turns import Turns
+    from lancespace.storage import Storage
+    from lancespace_dir.manifest.fragments import Fragment
 
 _log = logging.getLogger(__name__)
 
 EVERY_VERSIONS = 64
 """Whoever commits a version that is a multiple of this does a round."""
-CLEAN_EVERY_ROUNDS = 32
-"""Old versions are deleted in one of so many rounds: finding out what they alone need reads them all."""
 MERGE_WIDTH = 16
 """So many fragments of one size class become one of the next."""
 LARGEST_MERGED = 16 * 16 * TIP_ROWS
 """Fragments with this many rows are left alone: rewriting them would cost more than it saves."""
 INDEX_FROM_ROWS = 50_000
 """So many rows that no index covers are worth bringing it up to date; a scan of fewer is as fast."""
-KEEP_LOCALLY = timedelta(seconds=10)
-"""Older versions are deleted. A reader trusts what it saw for less (:mod:`.reader`)."""
-KEEP_REMOTELY = timedelta(hours=1)
-"""The same in object stores, where a listing costs more than a look for the next version, and old files cost little."""
+_TRIES = 100
+"""Merged rows are offered so often before they are given up: others commit meanwhile."""
 
 
 class Upkeep:
     """The rounds of one catalog."""
 
-    def __init__(self, turns: Turns, latest: Callable[[], Any], keep: timedelta) -> None:
-        self._turns = turns
-        self._latest = latest
-        self._keep = keep
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._turns = Turns(storage, "upkeep")
+        self._due = 0
+        self._state = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def consider(self, version: int) -> None:
-        """Start a round if this version calls for one and none is under way."""
-        if version % EVERY_VERSIONS == 0 and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(target=self._round, args=(version,), name="lancespace-upkeep")
-            self._thread.start()
+        """Start a round if this version calls for one; one that is under way goes on with it."""
+        if version % EVERY_VERSIONS == 0:
+            with self._state:
+                self._due += 1
+                if self._due == 1:
+                    self._thread = threading.Thread(target=self._rounds, name="lancespace-upkeep")
+                    self._thread.start()
 
     def close(self) -> None:
         """Wait for the round that is under way."""
         if self._thread is not None:
             self._thread.join()
 
-    def run(self, version: int) -> None:
-        """One round, called for by a version."""
-        dataset = self._latest()
-        while (merged := merge(dataset)) is not None:
-            dataset = merged
-        update_index(dataset)
-        if version % (EVERY_VERSIONS * CLEAN_EVERY_ROUNDS) == 0:
-            self._latest().cleanup_old_versions(self._keep, error_if_tagged_old_versions=False)
+    def run(self, rounds: int = 1) -> None:
+        """So many rounds at once."""
+        reader = ManifestReader(self._storage)
+        while merge(self._storage, reader):
+            pass
+        update_index(reader)
+        reader.refresh()
+        clean_up(self._storage, reader, rounds * EVERY_VERSIONS)
 
-    def _round(self, version: int) -> None:
-        with self._turns.if_free() as is_free:
-            if not is_free:
-                return
-            try:
-                self.run(version)
-            except Exception:  # noqa: BLE001 - the catalog is as good without it, and the next round tries again
-                _log.info("Upkeep of the catalog's manifest was not finished", exc_info=True)
+    def _rounds(self) -> None:
+        rounds = 0
+        while self._is_due(rounds):
+            rounds = self._due
+            with self._turns.if_free() as is_free:
+                try:
+                    if is_free:
+                        self.run(rounds)
+                except Exception:  # noqa: BLE001 - the catalog is as good without it, and the next round tries again
+                    _log.info("Upkeep of the catalog's manifest was not finished", exc_info=True)
+
+    def _is_due(self, done: int) -> bool:
+        with self._state:
+            self._due -= done
+            return self._due > 0
 
 
-def merge(dataset: Any) -> Any | None:
-    """Merge one group of small fragments; the table at its new version, or None if there is nothing to merge."""
-    group = _group({segments.path_of(f.metadata): f.metadata for f in dataset.get_fragments()})
+def merge(storage: Storage, reader: ManifestReader) -> bool:
+    """Merge one group of small fragments, if there is one and others leave it as it is."""
+    reader.refresh()
+    group = _group(reader.fragments)
     if not group:
-        return None
-    rows = pa.concat_tables([dataset.get_fragment(number).to_table() for number in group]).combine_chunks()
-    merged = lance.fragment.write_fragments(rows, dataset, schema=rows.schema, mode="append")
-    operation = lance.LanceOperation.Update(removed_fragment_ids=group, updated_fragments=[], new_fragments=merged)
-    return lance.LanceDataset.commit(dataset, operation, read_version=dataset.version, max_retries=0)
+        return False
+    numbers = [reader.fragments[path].id for path in group]
+    rows = pa.concat_tables([reader.dataset.get_fragment(number).to_table() for number in numbers]).combine_chunks()
+    new = lance.fragment.write_fragments(rows, reader.dataset, schema=rows.schema, mode="append")
+    before, writer = reader.fragments, ManifestWriter(storage, reader.files)
+    for _ in range(_TRIES):
+        if any(reader.fragments.get(path) != before[path] for path in group):
+            return False
+        with suppress(Conflict, Outdated):
+            reader.adopt(*writer.publish(plans.merging(reader, numbers), new))
+            return True
+        reader.refresh()
+    return False
 
 
-def _group(fragments: Mapping[str, Any]) -> list[int]:
-    """The numbers of fragments to merge: one size class that has become too many, never the tip.
+def _group(fragments: Mapping[str, Fragment]) -> list[str]:
+    """The data files of fragments to merge: one size class that has become too many, never the tip.
 
     Without a tip there is nothing that a commit and a merge beside it would both leave in place for the next commit to
     touch, so the merge waits for one (:mod:`.plans`).
@@ -99,14 +120,14 @@ def _group(fragments: Mapping[str, Any]) -> list[int]:
     tip = tip_of(fragments)
     if tip is None:
         return []
-    classes: dict[int, list[Any]] = {}
-    for path, fragment in fragments.items():
-        live = fragment.num_rows
-        if path != tip and live < LARGEST_MERGED:
-            classes.setdefault(_size_class(live), []).append(fragment)
+    live = {path: fragment.physical_rows - fragment.deleted_rows for path, fragment in fragments.items()}
+    classes: dict[int, list[str]] = {}
+    for path, rows in live.items():
+        if path != tip and rows < LARGEST_MERGED:
+            classes.setdefault(_size_class(rows), []).append(path)
     for members in classes.values():
-        if len(members) >= MERGE_WIDTH and sum(member.num_rows for member in members) > TIP_ROWS:
-            return [member.id for member in members]
+        if len(members) >= MERGE_WIDTH and sum(live[path] for path in members) > TIP_ROWS:
+            return members
     return []
 
 
@@ -118,10 +139,17 @@ def _size_class(rows: int) -> int:
     return size
 
 
-def update_index(dataset: Any) -> None:
+def update_index(reader: ManifestReader) -> None:
     """Have the index on ``object_id`` cover almost all rows."""
+    reader.refresh()
+    dataset, version, identity = reader.dataset, reader.version, reader.identity
+    if dataset is None:
+        return
     indexes = [index for index in dataset.describe_indices() if index.field_names == ["object_id"]]
     covered = {number for index in indexes for segment in index.segments for number in segment.fragment_ids}
     fragments = [fragment.metadata for fragment in dataset.get_fragments()]
-    if sum(fragment.num_rows for fragment in fragments if fragment.id not in covered) >= INDEX_FROM_ROWS:
-        dataset.create_scalar_index("object_id", "BTREE", replace=True)
+    if sum(fragment.num_rows for fragment in fragments if fragment.id not in covered) < INDEX_FROM_ROWS:
+        return
+    dataset.create_scalar_index("object_id", "BTREE", replace=True)
+    if not reader.files.is_there(version, identity):  # Lance cannot have seen what the fragments have become since.
+        reader.open_latest().drop_index("object_id_idx")

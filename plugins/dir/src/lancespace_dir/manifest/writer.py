@@ -25,18 +25,15 @@ from lancespace.errors import translate
 from lancespace.storage.conditions import require_conditions
 from lancespace_dir.manifest import datafiles, plans, segments
 from lancespace_dir.manifest.fragments import deletion_file, new_fragment
-from lancespace_dir.manifest.schema import DIRECTORY, STORAGE_VERSION
+from lancespace_dir.manifest.plans import Conflict
+from lancespace_dir.manifest.schema import DIRECTORY, SCHEMA
 from lancespace_dir.manifest.snapshots import Snapshot
 
 if TYPE_CHECKING:
     from lancespace.storage import Storage
     from lancespace_dir.manifest.plans import Plan
     from lancespace_dir.manifest.segments import Segment
-    from lancespace_dir.manifest.versions import VersionFiles
-
-
-class Conflict(Exception):  # noqa: N818 - the expected outcome of a lost race
-    """Somebody else committed first; look again and retry."""
+    from lancespace_dir.manifest.versions import Identity, VersionFiles
 
 
 class ManifestWriter:
@@ -47,12 +44,28 @@ class ManifestWriter:
         self._uri = storage.uri(DIRECTORY)
         self._files = files
 
-    def write(self, made: Plan) -> list[tuple[Any, Segment]]:
-        """Write the data files of a plan, which nobody sees yet: the fragments, and their rows in memory.
+    def begin(self) -> Any:
+        """Create the table without rows: a version comes before all data files.
 
         Raises:
-            Conflict: If the plan is to create the manifest, and somebody else did.
+            Conflict: If another writer has created it.
         """
+        require_conditions(self._storage)
+        try:
+            return lance.LanceDataset.commit(
+                self._uri,
+                lance.LanceOperation.Overwrite(SCHEMA, []),
+                read_version=0,
+                storage_options=self._storage.options,
+                max_retries=0,
+            )
+        except OSError as error:
+            if self._is_there():
+                raise Conflict from error
+            raise
+
+    def write(self, made: Plan) -> list[tuple[Any, Segment]]:
+        """Write the data files of a plan, which nobody sees yet: the fragments, and their rows in memory."""
         kept = 0 if made.kept is None else made.kept.num_rows
         tables = [*([made.kept] if made.kept is not None else []), *made.added]
         rows = pa.concat_tables(tables).combine_chunks()
@@ -61,13 +74,13 @@ class ManifestWriter:
         parts = [rows] if rows.num_rows <= plans.TIP_ROWS else _sealed(rows, kept)
         return [self._write_fragment(made, part) for part in parts]
 
-    def publish(self, made: Plan, new: list[Any]) -> Snapshot | Any:
-        """Commit a plan, and return its version: the file, or the table where Lance committed it.
+    def publish(self, made: Plan, new: list[Any]) -> tuple[Snapshot | Any, Identity | None]:
+        """Commit a plan, and return its version: the file, or the table where Lance committed it; and which file it is.
 
         Raises:
             Conflict: If what it is based on is no longer the latest version.
         """
-        gone = [] if made.tip is None else [made.fragments[made.tip].id]
+        gone = list(made.merged) if made.tip is None or made.merged else [made.fragments[made.tip].id]
         changed = []
         for path, offsets in made.deleted.items():
             fragment = made.dataset.get_fragment(made.fragments[path].id)
@@ -77,28 +90,32 @@ class ManifestWriter:
             else:
                 changed.append(rest)
         if made.snapshot is None:
-            return self._commit(made, _operation(made, gone, changed, new))
+            done = self._commit(made, _operation(made, gone, changed, new))
+            identity = self._files.identity(done.version)
+            self._files.confirm(done.version, identity, made.version, made.identity)
+            return done, identity
         deletions = {fragment.id: deletion_file(fragment) for fragment in changed}
         new_fragments = [new_fragment(fragment) for fragment in new]
-        return self._put(made.snapshot.successor(str(uuid.uuid4()), gone, deletions, new_fragments))
+        return self._put(made, made.snapshot.successor(str(uuid.uuid4()), gone, deletions, new_fragments))
 
-    def _put(self, data: bytes) -> Snapshot:
-        made = Snapshot(data)
+    def _put(self, made: Plan, data: bytes) -> tuple[Snapshot, Identity | None]:
+        snapshot = Snapshot(data)
         try:
-            self._files.put(made.version, data)
+            return snapshot, self._files.put(snapshot.version, data, made.identity)
         except OSError as error:
-            found = self._files.read(made.version)
-            if found is None:
+            found = self._files.read(snapshot.version)
+            if found is None and not isinstance(error, FileExistsError):
                 raise
-            if found != data:
+            if found is None or found.data != data:
                 raise Conflict from error
-        return made
+        self._files.confirm(snapshot.version, found.identity, made.version, made.identity)
+        return snapshot, found.identity
 
     def _commit(self, made: Plan, operation: Any) -> Any:
         transaction = lance.Transaction(made.version, operation)
         try:
             return lance.LanceDataset.commit(
-                self._uri if made.dataset is None else made.dataset,
+                made.dataset,
                 transaction,
                 read_version=made.version,
                 storage_options=self._storage.options,
@@ -113,23 +130,9 @@ class ManifestWriter:
         return fragment, segments.whole(segments.path_of(fragment), rows)
 
     def _have_written(self, made: Plan, rows: pa.Table) -> Any:
-        """Let Lance write rows, which knows any columns; it begins the table if there is none."""
-        creating = made.dataset is None
-        if creating:
-            require_conditions(self._storage)
-        try:
-            (fragment,) = write_fragments(
-                rows,
-                self._uri if creating else made.dataset,
-                schema=rows.schema,
-                mode="create" if creating else "append",
-                data_storage_version=STORAGE_VERSION if creating else None,
-                storage_options=self._storage.options,
-            )
-        except OSError as error:
-            if creating and self._is_there():
-                raise Conflict from error
-            raise
+        """Let Lance write rows, which knows any columns."""
+        options = self._storage.options
+        (fragment,) = write_fragments(rows, made.dataset, schema=rows.schema, mode="append", storage_options=options)
         return fragment
 
     def _is_there(self) -> bool:

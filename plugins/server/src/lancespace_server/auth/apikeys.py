@@ -5,13 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from lance_namespace import InvalidInputError
 
+from lancespace_server.reloading import Reloaded
 from lancespace_server.settings import API_KEYS_VARIABLE
 
 _LINE = re.compile(r"(?P<name>[^\s:]+):(?P<digest>[0-9a-fA-F]{64})")
+
+KEY_PREFIX = "key:"
+"""Begins the name of who has an API key."""
 
 Principals = dict[bytes, str]
 
@@ -23,23 +29,43 @@ class ApiKeys:
         self._principals = principals
 
     @classmethod
-    def load(cls, path: str | None) -> ApiKeys | None:
+    def load(cls, path: str | None, *, may_be_empty: bool = False) -> ApiKeys | None:
         """The keys of a file with ``name:digest`` lines and of a variable with ``name:key`` pairs; None without both.
 
         Raises:
-            InvalidInputError: If one of them has no key, since that is a mistake and not a server for everybody.
+            InvalidInputError: If one of them has no key, since that is a mistake and not a server for everybody; unless
+                the file ``may_be_empty``, since the server runs and all keys of it are revoked.
         """
         text = os.environ.get(API_KEYS_VARIABLE)
         principals: Principals = {}
         if text is not None:
             principals |= _some(_from_variable(text), f"The variable {API_KEYS_VARIABLE}", "unset it")
         if path is not None:
-            principals |= _some(_from_file(Path(path)), f"The file {path}", "leave out api_keys")
+            found = _from_file(Path(path))
+            principals |= found if may_be_empty else _some(found, f"The file {path}", "leave out api_keys")
         return None if text is None and path is None else cls(principals)
 
     def principal(self, key: bytes) -> str | None:
         """Whose key it is."""
-        return self._principals.get(hashlib.sha256(key).digest())
+        name = self._principals.get(hashlib.sha256(key).digest())
+        return None if name is None else f"{KEY_PREFIX}{name}"
+
+    def has(self, principal: str) -> bool:
+        """Whether there is a key of this principal."""
+        return principal.removeprefix(KEY_PREFIX) in self._principals.values()
+
+
+def watched(path: str | None) -> Callable[[], ApiKeys | None]:
+    """The keys as the file has them at the moment, with those of the variable.
+
+    Raises:
+        InvalidInputError: As :meth:`ApiKeys.load` does now; later, the last good file counts.
+    """
+    keys = ApiKeys.load(path)
+    if path is None:
+        return lambda: keys
+    file = Reloaded(path, partial(ApiKeys.load, may_be_empty=True))
+    return lambda: file.value
 
 
 def _some(principals: Principals, source: str, otherwise: str) -> Principals:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import UnauthenticatedError
 
-from lancespace_server.auth.apikeys import ApiKeys
+from lancespace.principals import Principal
+from lancespace_server.auth.apikeys import watched
 from lancespace_server.auth.tokens import Tokens
 from lancespace_server.principals import ANONYMOUS
 
@@ -22,12 +23,12 @@ class Authenticator:
     """
 
     def __init__(self, settings: ServerSettings) -> None:
-        self._keys = ApiKeys.load(settings.api_keys)
+        self._keys = watched(settings.api_keys)
         self._tokens = None if settings.jwt_jwks is None else Tokens(settings, settings.jwt_jwks)
         self._certificates = settings.tls_client_ca is not None
-        self.is_on = self._keys is not None or self._tokens is not None or self._certificates
+        self.is_on = self._keys() is not None or self._tokens is not None or self._certificates
 
-    def quickly(self, headers: Headers, subject: str) -> str | None:
+    def quickly(self, headers: Headers, subject: str) -> Principal | None:
         """The principal if that takes no time to find out; None if :meth:`thoroughly` must be asked.
 
         ``subject`` is that of a client certificate, which the TLS layer has checked.
@@ -44,29 +45,30 @@ class Authenticator:
                 return None
         return self._principal(headers, by_token, subject)
 
-    def thoroughly(self, headers: Headers, subject: str) -> str:
+    def thoroughly(self, headers: Headers, subject: str) -> Principal:
         """The same; keys of tokens may have to be fetched, so this is not for the event loop."""
         token = headers.bearer()
-        by_token = self._tokens.subject(token) if self._tokens is not None and token else None
+        by_token = self._tokens.principal(token) if self._tokens is not None and token else None
         return self._principal(headers, by_token, subject)
 
-    def _principal(self, headers: Headers, by_token: str | None, subject: str) -> str:
+    def _principal(self, headers: Headers, by_token: Principal | None, subject: str) -> Principal:
         """Who acts, of all that were named by good credentials."""
         by_key = self._by_key(headers)
         if self._tokens is not None:
             headers.authorization = b""
         if by_key is not None:
-            return f"key:{by_key}"
+            return Principal(by_key)
         if by_token is not None:
-            return f"jwt:{by_token}"
+            return by_token
         if self._certificates and subject:
-            return f"cert:{subject}"
+            return Principal(f"cert:{subject}")
         raise UnauthenticatedError(f"Who are you? Send {self._expected()}.")
 
     def _by_key(self, headers: Headers) -> str | None:
-        if self._keys is None or not headers.api_key:
+        keys = self._keys()
+        if keys is None or not headers.api_key:
             return None
-        name = self._keys.principal(headers.api_key)
+        name = keys.principal(headers.api_key)
         if name is None:
             raise UnauthenticatedError("The API key of the header x-api-key is not known to this server.")
         headers.api_key = b""
@@ -74,7 +76,7 @@ class Authenticator:
 
     def _expected(self) -> str:
         ways = [
-            "an API key in the header x-api-key" if self._keys else "",
+            "an API key in the header x-api-key" if self._keys() else "",
             "a bearer token in the header Authorization" if self._tokens else "",
             "a client certificate" if self._certificates else "",
         ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from lance_namespace import InvalidTableStateError, UnsupportedOperationError
+from lance_namespace import ConcurrentModificationError, InvalidTableStateError, UnsupportedOperationError
 
 from lancespace.engines import fingerprint
 from lancespace.engines.files import StoredFiles
@@ -50,12 +50,17 @@ def files_of(namespace: Namespace, pipeline: Pipeline) -> JobFiles:
 
 
 class PipelineState:
-    """Kept beside the records of jobs in the catalog, so that another machine goes on where this one stopped."""
+    """Kept beside the records of jobs in the catalog, so that another machine goes on where this one stopped.
+
+    It is saved under the next number, and the highest number counts. The file that counts is never deleted, so a run
+    that was paused while another one took over cannot save over what that one knows.
+    """
 
     def __init__(self, files: JobFiles, pipeline: Pipeline) -> None:
         self._files = files
         self._pipeline = pipeline
-        self._path = f"{FOLDER}/{pipeline.name}.json"
+        self._folder = f"{FOLDER}/{pipeline.name}.state"
+        self._number = 0
         self._steps = self._load()
 
     def entry(self, step: Step) -> Entry | None:
@@ -84,10 +89,27 @@ class PipelineState:
     def _save(self, step: Step, entry: Entry) -> None:
         self._steps[step.name] = entry
         known = {name: asdict(one) for name, one in self._steps.items()}
-        self._files.replace(self._path, json.dumps(known, indent=2).encode())
+        before, self._number = self._number, self._number + 1
+        saved = self._files.create(self._path, json.dumps(known, indent=2).encode())
+        if not saved or self._latest() != self._number:
+            raise ConcurrentModificationError(
+                f"another run of the pipeline {self._pipeline.name!r} took over, as this one gave no sign for long"
+            )
+        self._files.delete(f"{self._folder}/{before}.json")
+
+    @property
+    def _path(self) -> str:
+        return f"{self._folder}/{self._number}.json"
+
+    def _latest(self) -> int:
+        numbers = (name.removesuffix(".json") for name in self._files.names(self._folder))
+        return max((int(number) for number in numbers if number.isdigit()), default=0)
 
     def _load(self) -> dict[str, Entry]:
-        text = self._files.read(self._path) or b"{}"
+        self._number = self._latest()
+        text = self._files.read(self._path) if self._number else b"{}"
+        if text is None:
+            return self._load()  # A run has just saved the next one.
         try:
             return {name: Entry(**one) for name, one in json.loads(text).items()}
         except (ValueError, TypeError, AttributeError) as error:

@@ -254,10 +254,19 @@ _VARIABLES = {
 
 _REFUSED = (
     *REFUSED,
-    Option("bucket", ("bucket_name", "aws_bucket", "aws_bucket_name"), refused="is not taken: the location names it"),
+    Option(
+        "bucket",
+        ("bucket_name", "aws_bucket", "aws_bucket_name"),
+        refused="is not taken: the location names it",
+        harmless=True,
+    ),
     Option("use_ssl", refused="is not taken: write https:// or http:// in 'endpoint'"),
     Option("verify", refused="is not taken: name your certificates in both SSL_CERT_FILE and AWS_CA_BUNDLE"),
-    Option("dynamodb_endpoint", refused="is not taken: S3 writes on a condition, so commits need no DynamoDB"),
+    Option(
+        "dynamodb_endpoint",
+        refused="is not taken: S3 writes on a condition, so commits need no DynamoDB",
+        harmless=True,
+    ),
     Option(
         "provider_scheme", ("aws_provider_scheme",), refused="is not taken: s3fs cannot be told whom to ask for keys"
     ),

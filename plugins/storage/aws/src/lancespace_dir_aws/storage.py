@@ -11,7 +11,7 @@ from lancespace_dir_aws import vending
 from lancespace_dir_aws.options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fsspec import AbstractFileSystem
 
@@ -81,6 +81,29 @@ class S3Storage:
         from lancespace_dir_aws import trees
 
         trees.delete_tree(filesystem, path, last)
+        return True
+
+    @hookimpl
+    def delete_files(self, filesystem: AbstractFileSystem, paths: Sequence[str]) -> bool:
+        """Delete with ``DeleteObjects``."""
+        from lancespace_dir_aws import trees
+
+        trees.delete_files(filesystem, paths)
+        return True
+
+    @hookimpl
+    def delete_unchanged(self, filesystem: AbstractFileSystem, path: str, version: str) -> bool | None:
+        """Delete with ``If-Match``; some stores that speak S3 do not have that."""
+        bucket, key, _ = filesystem.split_path(path)
+        try:
+            filesystem.call_s3("delete_object", Bucket=bucket, Key=key, IfMatch=version)
+        except OSError as error:
+            code = _error_code(error)
+            if isinstance(error, FileNotFoundError) or code in {"PreconditionFailed", "NoSuchKey", "404", "412"}:
+                return False
+            if code == "NotImplemented":
+                return None
+            raise
         return True
 
     @hookimpl

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lancespace.storage.trees import delete_in_batches
@@ -27,6 +27,12 @@ def delete_tree(filesystem: AbstractFileSystem, path: str, last: str | None) -> 
         lambda keys: _delete(filesystem, bucket, keys),
         last=last and filesystem.split_path(last)[1],
     )
+
+
+def delete_files(filesystem: AbstractFileSystem, paths: Iterable[str]) -> None:
+    """Delete these objects; they are all in one bucket."""
+    split = [filesystem.split_path(path) for path in paths]
+    delete_in_batches((key for _, key, _ in split), _BATCH, lambda keys: _delete(filesystem, split[0][0], keys))
 
 
 def _keys(filesystem: AbstractFileSystem, bucket: str, key: str) -> Iterator[str]:

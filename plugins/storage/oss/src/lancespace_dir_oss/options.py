@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
+from lancespace.storage.client import REFRESH_OFFSET
 from lancespace.storage.options import Option, OptionTable
 from lancespace.storage.values import boolean, integer, url
 
@@ -103,6 +104,7 @@ _PLACE = (
         type=integer,
         note="ossfs tries three times and cannot be told otherwise.",
     ),
+    REFRESH_OFFSET,
 )
 
 _ROLE = "is not taken, as ossfs cannot assume roles: assume it yourself and give the three temporary credentials"
@@ -113,10 +115,10 @@ _PROXY = "is not taken, as ossfs cannot be told: set HTTPS_PROXY and NO_PROXY in
 
 _REFUSED = (
     Option("proxy_url", ("proxy_excludes",), refused=_PROXY),
-    Option("timeout", ("request_timeout", "connect_timeout", "read_timeout"), refused=_CLIENT),
-    Option("client_max_retries", ("max_retries", "client_retry_timeout"), refused=_CLIENT),
-    Option("bucket", ("oss_bucket",), refused="is not taken: the location names it"),
-    Option("root", refused="is not taken: the location has the path"),
+    Option("timeout", ("request_timeout", "connect_timeout", "read_timeout"), refused=_CLIENT, harmless=True),
+    Option("client_max_retries", ("max_retries", "client_retry_timeout"), refused=_CLIENT, harmless=True),
+    Option("bucket", ("oss_bucket",), refused="is not taken: the location names it", harmless=True),
+    Option("root", refused="is not taken: the location has the path", harmless=True),
     *(
         Option(name, (f"alibaba_cloud_{name}",), refused=_ROLE)
         for name in (

@@ -40,4 +40,4 @@ class TemplateBackend(Backend):
 
     def _check_namespace(self, names: list[str]) -> None:
         if names:
-            raise spec.NamespaceNotFoundError(f"There is no namespace {show(names)!r}.")
+            raise spec.NamespaceNotFoundError(f"Namespace not found: {show(names)!r}.")

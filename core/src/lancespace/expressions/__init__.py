@@ -1,0 +1,47 @@
+"""Limits on the SQL expressions of callers, checked before Lance or DataFusion plan them.
+
+Both plan an expression by recursion, so a deep one overflows the stack and kills the process: :func:`shallow` refuses
+that everywhere. A server also limits what an expression may cost, see :class:`lancespace.expressions.limits.Limits`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from lance_namespace import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_DEPTH = 128
+"""Operators and brackets inside each other. Lance overflows its stack at 500 casts or 800 additions in a row."""
+
+MOST_TERMS = 5000
+"""Terms joined by AND and OR. Lance overflows its stack between 12,800 and 51,200 of them."""
+
+_SHORT = 2 * MOST_DEPTH
+"""A level takes an operator and an operand, so a text of so many characters cannot be too deep."""
+
+Expression = TypeVar("Expression", bound="str | None")
+
+
+def shallow(expression: Expression) -> Expression:
+    """The expression, if Lance can plan it without overflowing the stack.
+
+    Raises:
+        InvalidInputError: If it has too many levels or terms.
+    """
+    if expression is not None and len(expression) > _SHORT:
+        from lancespace.expressions.tokens import check_depth, tokens_of
+
+        try:
+            tokens = tokens_of(expression)
+        except InvalidInputError:  # It may be a form that only Lance knows, or Lance has a better message.
+            return expression
+        check_depth(tokens)
+    return expression
+
+
+def all_shallow(expressions: Mapping[str, str]) -> dict[str, str]:
+    """Expressions by name, each checked by :func:`shallow`."""
+    return {name: shallow(expression) for name, expression in expressions.items()}

@@ -1,0 +1,126 @@
+"""The catalog as a check finds it: the rows of the manifest, what is in storage, and how old both are."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from datetime import datetime, timedelta, timezone
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lance_namespace import UnsupportedOperationError
+
+from lancespace.storage.clock import aware
+from lancespace_dir.listing import Listing
+from lancespace_dir.manifest.schema import DIRECTORY, Entry
+from lancespace_dir.manifest.segments import whole
+from lancespace_dir.v2 import ManifestCatalog
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lancespace.storage import Storage
+
+_DIGITS = 20
+
+
+class Look:
+    """The catalog as it is now: the rows of the manifest, and what is in storage."""
+
+    def __init__(self, backend: Any, older_than: timedelta, now: datetime | None = None) -> None:
+        catalog = backend.catalog
+        self.catalog = catalog
+        self.storage: Storage = backend.storage
+        self._now = now or datetime.now(timezone.utc)
+        self._oldest = self._now - older_than
+        self._has_manifest = isinstance(catalog, ManifestCatalog)
+        self.listing = Listing(self.storage, beside_manifest=self._has_manifest)
+        self.shows_v1 = catalog.with_v1 if self._has_manifest else True
+
+    @cached_property
+    def names(self) -> set[str]:
+        """What is in the root."""
+        names = self.contents("")
+        if not self._has_manifest and DIRECTORY in names:
+            raise UnsupportedOperationError(
+                "This catalog has a manifest, and without it nobody can tell what belongs to it: connect with "
+                "manifest_enabled=true to check it."
+            )
+        return names
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """The rows of the manifest, read after the names: a table has its row before it has files."""
+        return all_rows(self.catalog) if self.names and self._has_manifest else []
+
+    def contents(self, location: str) -> set[str]:
+        """What is at a location below the root."""
+        path = self.path(location)
+        try:
+            found = [str(entry).rstrip("/") for entry in self.storage.filesystem.ls(path, detail=False)]
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        return {entry.rpartition("/")[2] for entry in found if entry != path}
+
+    def is_old(self, location: str) -> bool:
+        """Whether nothing below a location is younger than what is to be spared."""
+        path = self.path(location)
+        files = self.storage.filesystem.find(path) or [path]
+        return all(self.modified(file) < self._oldest for file in files)
+
+    def is_older(self, location: str, days: int) -> bool:
+        """Whether all files below a location are older than so many days."""
+        oldest = self._now - timedelta(days=days)
+        return all(self.modified(file) < oldest for file in self.storage.filesystem.find(self.path(location)))
+
+    def modified(self, path: str) -> datetime:
+        """When the store says that a file was written; one that is gone meanwhile is nothing to go by."""
+        try:
+            return aware(self.storage.filesystem.modified(path))
+        except FileNotFoundError:
+            return self._now
+
+    def path(self, location: str) -> str:
+        """A location below the root as a path of the file system."""
+        return f"{self.storage.path()}/{location}" if location else self.storage.path()
+
+    @cached_property
+    def old_rows(self) -> frozenset[Entry]:
+        """The rows that were in the manifest before the age that is spared, by the times of its files."""
+        with self.catalog.manifest.reading() as reader:
+            table = reader.open_latest()
+        folder = self.path(DIRECTORY)
+        old = [
+            fragment
+            for fragment in table.get_fragments()
+            if all(self.modified(f"{folder}/data/{file.path}") < self._oldest for file in fragment.metadata.files)
+        ]
+        tables = [fragment.to_table() for fragment in old]
+        version = self._old_version(table)
+        if version is not None:
+            tables.append(version.to_table())
+        return frozenset(entry for rows in tables for entry in _entries(rows))
+
+    def _old_version(self, table: Any) -> Any:
+        """The newest version of the manifest that is old enough, or None if none is left."""
+        names = [name for name in self.contents(f"{DIRECTORY}/_versions") if name.endswith(".manifest")]
+        numbered = sorted((_number(name), self.path(f"{DIRECTORY}/_versions/{name}")) for name in names)
+        count = bisect_left(numbered, True, key=lambda one: self.modified(one[1]) >= self._oldest)
+        return table.checkout_version(numbered[count - 1][0]) if count else None
+
+
+def all_rows(catalog: ManifestCatalog) -> list[Entry]:
+    """Every row of the manifest, also those that others hide."""
+    with catalog.manifest.reading() as reader:
+        if reader.dataset is None:
+            return []
+        return _entries(reader.dataset.to_table())
+
+
+def _entries(rows: pa.Table) -> list[Entry]:
+    return whole("", rows).entries(list(range(rows.num_rows)))
+
+
+def _number(name: str) -> int:
+    """The number of a version's file, in either of the two ways that Lance names them."""
+    digits = name.partition(".")[0]
+    return int(digits) if len(digits) < _DIGITS else (1 << 64) - 1 - int(digits)

@@ -1,0 +1,177 @@
+"""The directory of a table as it was when a drop looked at it.
+
+Between that look and the delete, another caller may drop the table and create one of the same name at the same place.
+So what is deleted is what was seen, and nothing is found by its path a second time.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from lancespace.storage.local import is_staged
+from lancespace_dir.root import DEREGISTERED, TABLE_SUFFIX, new_location
+
+if TYPE_CHECKING:
+    from lancespace.storage import Storage
+
+_ROUNDS = 20
+_UNIQUE = frozenset({"data", "_transactions", "_deletions", "_indices"})
+"""Directories of a table in which no file ever has the name of another table's."""
+
+
+class SeenTable(Protocol):
+    """What a drop holds of a table's directory."""
+
+    contents: list[str]
+    """The names of what was in it."""
+
+    def is_current(self) -> bool:
+        """Whether it is still in its place."""
+
+    def remove(self) -> None:
+        """Take the table out of sight and delete it; another one that is in its place by now stays as it is.
+
+        Raises:
+            FileNotFoundError: It is gone: another caller removed it.
+        """
+
+    def close(self) -> None:
+        """Give the directory up."""
+
+
+def see(storage: Storage, location: str) -> SeenTable:
+    """Look at the directory of a table.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    path = f"{storage.path()}/{location}"
+    return _Directory(storage, path) if storage.is_local else _Objects(storage, path)
+
+
+class _Directory:
+    """An open directory of a file system, which stays the same one when it is renamed or another gets its path.
+
+    Its entries are moved to a directory that nobody knows, the mark that hides the table last. So a crash leaves a
+    hidden table, and a repeat goes on; whoever moves the mark has dropped the table.
+    """
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._storage = storage
+        self._path = path
+        try:
+            self._opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except NotADirectoryError as error:
+            raise FileNotFoundError(errno.ENOENT, "it is a file", path) from error
+        self.contents = self._names()
+
+    def is_current(self) -> bool:
+        """Whether the path still leads to this directory; while it is open, no other one has its number."""
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._opened))  # noqa: PTH116
+        except FileNotFoundError:
+            return False
+
+    def remove(self) -> None:
+        """Move all of it elsewhere, and delete it there."""
+        with suppress(FileExistsError):
+            os.close(os.open(DEREGISTERED, os.O_CREAT | os.O_EXCL | os.O_WRONLY, dir_fd=self._opened))
+        place = Path(self._path)
+        taken = place.parent / new_location(place.name.removesuffix(TABLE_SUFFIX))
+        taken.mkdir()
+        try:
+            for _ in range(_ROUNDS):
+                names = [name for name in self._names() if name != DEREGISTERED]
+                if not names:
+                    break
+                for name in names:
+                    self._move(name, taken)
+            else:
+                raise BlockingIOError(errno.EBUSY, "others keep writing to the table: try again", self._path)
+            os.rename(DEREGISTERED, taken / DEREGISTERED, src_dir_fd=self._opened)
+            with suppress(OSError):
+                place.rmdir()  # Of what is not empty, by then another table, nothing happens.
+        finally:
+            self._storage.delete_tree(str(taken))
+
+    def close(self) -> None:
+        """Close the directory."""
+        os.close(self._opened)
+
+    def _names(self) -> list[str]:
+        return [name for name in os.listdir(self._opened) if not is_staged(name)]  # noqa: PTH208 - a descriptor
+
+    def _move(self, name: str, taken: Path) -> None:
+        target = taken / name
+        if target.exists():  # A writer made it again.
+            target = taken / f"{name}-{uuid.uuid4().hex}"
+        with suppress(FileNotFoundError):  # Another caller drops the table, too.
+            os.rename(name, target, src_dir_fd=self._opened)
+
+
+class _Objects:
+    """The objects below a prefix, each with what tells it from another of the same name.
+
+    A mark hides the table, and no table can be created at the prefix while it is there. Its content is unique: as long
+    as that can be read, what was listed since it was written is the table that it hides.
+    """
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._mark = f"{path}/{DEREGISTERED}"
+        self._files = storage.list_tree(path)
+        if not self._files:
+            raise FileNotFoundError(errno.ENOENT, "there are no objects", path)
+        self.contents = sorted({self._inside(file).partition("/")[0] for file in self._files})
+
+    def is_current(self) -> bool:
+        """Whether one of its files is still there."""
+        return bool(self._files.items() & self._storage.list_tree(self._path).items())
+
+    def remove(self) -> None:
+        """Hide what was seen, list it again, and delete what was listed."""
+        content = self._hide()
+        files = self._storage.list_tree(self._path)
+        if not self._files.items() & files.items():
+            self._unhide(content, files)
+            raise FileNotFoundError(errno.ENOENT, "another table has its place by now", self._path)
+        self._need_mark(content)
+        mark = {file: files.pop(file) for file in [self._mark] if file in files}
+        unique = {file for file in files if self._inside(file).partition("/")[0] in _UNIQUE}
+        self._storage.delete_files(unique)
+        for file in files.keys() - unique:
+            self._storage.delete_unchanged(file, files[file])
+        if not all([self._storage.delete_unchanged(file, version) for file, version in mark.items()] or [False]):
+            raise FileNotFoundError(errno.ENOENT, "another caller dropped the table", self._path)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _hide(self) -> bytes:
+        """Mark the table; the content of the mark that hides it then."""
+        content = f"dropped by {uuid.uuid4().hex}".encode()
+        try:
+            self._storage.put_if_absent(self._mark, content, unique=True)
+        except FileExistsError:
+            content = bytes(self._storage.filesystem.cat_file(self._mark))
+        return content
+
+    def _unhide(self, content: bytes, files: Mapping[str, str]) -> None:
+        """Take our own mark away from a table that is not the one that was seen."""
+        if self._mark not in self._files and self._mark in files:
+            self._need_mark(content)
+            self._storage.delete_unchanged(self._mark, files[self._mark])
+
+    def _need_mark(self, content: bytes) -> None:
+        if bytes(self._storage.filesystem.cat_file(self._mark)) != content:
+            raise FileNotFoundError(errno.ENOENT, "another caller dropped the table", self._path)
+
+    def _inside(self, file: str) -> str:
+        return file[len(self._path) + 1 :]

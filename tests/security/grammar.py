@@ -1,0 +1,99 @@
+"""Random expressions: mostly sound ones, some deep, long, greedy or broken."""
+
+from __future__ import annotations
+
+import random
+
+from lancespace.expressions.functions import BOUNDED, GROWING, OF_ROWS
+
+_COLUMNS = ("id", "s", "l", "v", "`s`", "nope", "_rowid", "l[0]", "id::string", "s.x")
+_LITERALS = (
+    "0",
+    "1",
+    "-1",
+    "1e308",
+    "9223372036854775807",
+    "'a'",
+    "''",
+    "'%'",
+    "NULL",
+    "true",
+    "0.1",
+    "X'00ff'",
+    "[1]",
+)
+_GREEDY = ("10000000000", "200000000", "'" + "x" * 5000 + "'", "'((a{99}){99}){99}'", "range(0, 10000000000)")
+_OPERATORS = ("+", "-", "*", "/", "%", "||", "=", "<>", "<", ">=", "AND", "OR", "LIKE", "~", "IS DISTINCT FROM", "&")
+_TYPES = ("int", "string", "float", "date", "timestamp", "decimal(38, 10)", "boolean", "binary")
+_FUNCTIONS = (
+    *sorted(BOUNDED | GROWING | OF_ROWS | {"chr"}),
+    "range",
+    "generate_series",
+    "space",
+    "nope",
+    "REPEAT",
+    "`lpad`",
+)
+_BROKEN = ("(", ")", "'", "--", "/*", ";", ",", "$1", "E'\\'", "\x00", "\\", "SELECT", "é", "`")
+
+
+def expression(chance: random.Random) -> str:
+    """One expression."""
+    kind = chance.random()
+    if kind < 0.05:
+        return _chain(chance)
+    made = _condition(chance, chance.randint(1, 5)) if kind < 0.8 else _value(chance, chance.randint(1, 5))
+    if kind > 0.95:
+        place = chance.randrange(len(made) + 1)
+        made = made[:place] + chance.choice(_BROKEN) + made[place:]
+    return made
+
+
+def _condition(chance: random.Random, depth: int) -> str:
+    left = _value(chance, depth - 1)
+    return chance.choice(
+        (
+            f"{left} = {_value(chance, depth - 1)}",
+            f"{left} IS NOT NULL",
+            f"NOT ({left} < {_value(chance, depth - 1)})",
+            f"{left} IN ({', '.join(_value(chance, 0) for _ in range(chance.randint(1, 5)))})",
+            f"{left} BETWEEN {_value(chance, 0)} AND {_value(chance, 0)}",
+            f"{left} LIKE {_value(chance, 0)} AND {_value(chance, depth - 1)} > 0",
+        )
+    )
+
+
+def _value(chance: random.Random, depth: int) -> str:
+    if depth <= 0:
+        kind = chance.random()
+        return chance.choice(_COLUMNS if kind < 0.5 else _LITERALS if kind < 0.95 else _GREEDY)
+    kind = chance.random()
+    if kind < 0.6:
+        arguments = ", ".join(_value(chance, depth - 1) for _ in range(chance.choice((1, 1, 2, 2, 3, 4))))
+        return f"{chance.choice(_FUNCTIONS)}({arguments})"
+    if kind < 0.85:
+        return f"({_value(chance, depth - 1)} {chance.choice(_OPERATORS)} {_value(chance, depth - 1)})"
+    if kind < 0.95:
+        return f"CAST({_value(chance, depth - 1)} AS {chance.choice(_TYPES)})"
+    return f"CASE WHEN {_condition(chance, depth - 1)} THEN {_value(chance, 0)} ELSE {_value(chance, 0)} END"
+
+
+def _chain(chance: random.Random) -> str:
+    """Many levels, or terms, of one kind."""
+    count = chance.choice((50, 130, 900, 6000))
+    start, link, end = chance.choice(
+        (
+            ("id = 1", " OR id = 2", ""),
+            ("id = 1", " AND id = 2", ""),
+            ("id = 1", " + 1", ""),
+            ("s = ''", " || 'a'", ""),
+            ("id", "::bigint", " = 1"),
+            ("", "NOT ", "true"),
+            ("id = ", "- ", "1"),
+            ("id IN (1", ", 2", ")"),
+            ("l", "[0]", " = 1"),
+        )
+    )
+    if chance.random() < 0.3:
+        return "(" * count + "id = 1" + ")" * count
+    return start + link * count + end

@@ -1,0 +1,148 @@
+"""Small requests that used to kill the server, or to take all of its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from lancespace import connect
+from lancespace.testing.samples import stream
+from lancespace.views import query_view
+from plugins.server.tests.hosting import Running
+from tests.security.attacking import ARROW, attacked, peak_mb, requests_with, rows
+
+LIMIT_MB = 900
+"""Of one process; a server that has just answered a vector search has 400."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, httpx.Client]]:
+    with attacked(tmp_path_factory.mktemp("attacked")) as both:
+        yield both
+
+
+@pytest.fixture
+def http(server: tuple[Running, httpx.Client]) -> Iterator[httpx.Client]:
+    """A client of the server, which must be the same process after the test, of a moderate size."""
+    running, opened = server
+    workers = _workers(running)
+    yield opened
+    assert opened.post("/v1/table/t/count_rows", json={}).json() == len(rows())
+    assert _workers(running) == workers
+    assert peak_mb(running.process.pid) < LIMIT_MB
+
+
+def _workers(server: Running) -> list[str]:
+    pid = server.process.pid
+    return [str(pid), *Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+ATTACKS = {
+    "array_repeat": "array_length(array_repeat(id, 10000000000)) > 0",
+    "repeat": "length(repeat(s, 200000000)) > 0",
+    "lpad": "length(lpad(s, 2000000000)) > 0",
+    "alias": "repeat('a', 100000000)",
+    "range": "array_length(range(0, 1e10)) > 0",
+    "deep": "id = " + "+".join(["1"] * 900),
+    "casts": "id" + "::bigint" * 600 + " = 1",
+    "indexes": "l" + "[0]" * 900 + " = 1",
+    "calls": "abs(" * 120 + "id" + ")" * 120 + " = 1",
+    "NUL in a literal": "CAST(s || '\0' AS int) > 1",
+    "NUL in a hexadecimal literal": "regexp_count(s, X'00', id, 'a') > 0",
+    "NUL from a number": "CAST(chr(0) AS int) > 1",
+    "missing argument": "get_field(s) = 1",
+    "terms": " OR ".join(["id=1"] * 10_000),
+    "values": "id IN (" + ",".join(map(str, range(400_000))) + ")",
+    "brackets": "(" * 10_000 + "id = 1",
+    "long pattern": f"s LIKE '{'a%' * 50_000}'",
+    "texts": f"s = '{'x' * 100_000}'",
+    "hidden in a string": r"s = E'\' OR length(repeat(s, 200000000)) > 0 OR s = ''",
+    "hidden in a comment": "s = 'a' -- ' \n OR length(repeat(s, 200000000)) > 0 -- '",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_no_expression_kills_the_server(http: httpx.Client, attack: str):
+    for path, body in requests_with(attack):
+        answer = http.post(f"/v1/table/{path}", json=body)
+        assert answer.status_code == 400, (path, answer.text)
+
+
+@pytest.mark.parametrize("name", ["repeat", "lpad", "deep"])
+def test_no_merge_kills_the_server(http: httpx.Client, name: str):
+    for field in ("when_not_matched_by_source_delete_filt", "when_matched_update_all_filt"):
+        query: dict[str, str] = {"on": "id", field: ATTACKS[name]}
+        answer = http.post("/v1/table/spare/merge_insert", params=query, content=stream(rows()), headers=ARROW)
+        assert answer.status_code == 400, answer.text
+
+
+def test_no_view_kills_the_server(http: httpx.Client):
+    for select in ("repeat(s, 200000000) AS x", "array_to_string(range(0, 10000000000), s) AS x"):
+        view = query_view(f"SELECT {select} FROM t", pa.schema([("x", pa.string())]))
+        answer = http.post("/v1/materialized_view/bomb/create", json={**view, "with_no_data": False})
+        assert (answer.status_code, http.post("/v1/table/bomb/exists").status_code) == (400, 404), answer.text
+
+
+def test_no_stored_expression_kills_the_server(server: tuple[Running, httpx.Client], http: httpx.Client):
+    """One that somebody has put there who may write to the storage: embedded use does not limit functions."""
+    with connect("dir", {"root": str(server[0].log.parent / "catalog")}) as embedded:
+        embedded.create_table("stored", [{"s": "a"}])
+        embedded.alter_table_add_columns("stored", new_columns=[{"name": "x", "computed": "repeat(s, 200000000)"}])
+
+    answer = http.post("/v1/table/stored/backfill_column", json={"column": "x"})
+
+    assert answer.status_code == 400, answer.text
+    assert "repeat" in answer.json()["error"]
+
+
+def test_no_search_kills_the_server(http: httpx.Client):
+    words = " ".join(f"w{number}" for number in range(400_000))
+    string_query: dict[str, Any] = {"string_query": {"query": words, "columns": ["s"]}}
+    many = [[1.0, 1.0]] * 100_000
+    for query in (
+        {"k": 1, "vector": {}, "full_text_query": string_query},
+        {"k": 10, "vector": {"multi_vector": many}},
+        {"k": 1_000_000, "vector": {"multi_vector": many[:1000]}},
+    ):
+        for path, body in (("query", query), ("explain_plan", {"query": query}), ("analyze_plan", query)):
+            answer = http.post(f"/v1/table/t/{path}", json=body)
+            assert answer.status_code == 400, (path, answer.text)
+
+
+MISTAKES = {
+    "unknown column": "nope = 1",
+    "unknown function": "nope(id) = 1",
+    "not a condition": "id + 1",
+    "text for a number": "id = 'x'",
+    "division by zero": "id / 0 = 1",
+    "overflow": "factorial(30) > 1",
+    "cast": "CAST(s AS int) > 1",
+    "cast to a time": "CAST('' AS timestamp) IS NOT NULL",
+    "field of a text": "s.x IN ('a')",
+    "name of a field": "named_struct(0.1, s) IS NULL",
+    "character": "chr(-1) = 'a'",
+    "time": "to_timestamp('x') > now()",
+    "pattern": "regexp_like(s, '(')",
+    "nested repetition": "regexp_like(s, '((a{100}){100}){100}')",
+    "aggregate": "sum(id) > 1",
+    "window": "row_number() OVER () > 1",
+    "subquery": "id IN (SELECT 1)",
+    "index": "l[0][1] = 1",
+    "placeholder": "id = $1",
+    "number": "abs(-9223372036854775808) > 1",
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_of_callers_are_told_as_such(http: httpx.Client, mistake: str):
+    body = {"k": 5, "vector": {}, "filter": mistake}
+    for path, sent in (("query", body), ("count_rows", {"predicate": mistake}), ("explain_plan", {"query": body})):
+        answer = http.post(f"/v1/table/t/{path}", json=sent)
+        planned = path == "explain_plan" and answer.status_code == 200
+        assert planned or answer.status_code in {400, 406}, (path, answer.status_code, answer.text)
+        assert planned or "error" in answer.json()

@@ -1,0 +1,162 @@
+"""Callers that set properties which make a view of a table, to hold or to read tables that are not theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lancespace.testing.samples import sample, stream
+from plugins.server.tests.hosting import Running, client, served
+
+_ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
+_POLICY = """
+[[grant]]
+principals = ["key:owner"]
+actions = ["read", "write", "admin"]
+on = ["**"]
+
+[[grant]]
+principals = ["key:mallory"]
+actions = ["read", "write", "admin"]
+on = ["own", "own$**"]
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("forged")
+    (folder / "policy.toml").write_text(_POLICY)
+    keys = {"LANCESPACE_SERVER_API_KEYS": "owner:o,mallory:m"}
+    options = [f"root={folder / 'catalog'}", "--policy", str(folder / "policy.toml")]
+    with served(folder, "dir", *options, environment=keys) as running:
+        with _as(running, "o") as owner:
+            for name in ("own", "theirs"):
+                assert owner.post(f"/v1/namespace/{name}/create", json={}).status_code == 200
+        yield running
+
+
+def _as(server: Running, key: str) -> httpx.Client:
+    return client(server, headers={"x-api-key": key})
+
+
+def _mark(source: str) -> dict[str, str]:
+    return {"lancespace.view": json.dumps({"kind": "query", "sources": [source], "auto_refresh": True})}
+
+
+def _create(http: httpx.Client, mark: dict[str, str], mode: str = "create") -> httpx.Response:
+    parameters = {"mode": mode, "properties": json.dumps(mark)}
+    return http.post("/v1/table/own$forged/create", params=parameters, content=stream(sample()), headers=_ARROW)
+
+
+def _overwrite(http: httpx.Client, mark: dict[str, str]) -> httpx.Response:
+    http.post("/v1/table/own$forged/create", content=stream(sample()), headers=_ARROW)
+    return _create(http, mark, "overwrite")
+
+
+def _declare(http: httpx.Client, mark: dict[str, str]) -> httpx.Response:
+    return http.post("/v1/table/own$forged/declare", json={"properties": mark})
+
+
+def _register(http: httpx.Client, mark: dict[str, str]) -> httpx.Response:
+    return http.post("/v1/table/own$forged/register", json={"location": "forged", "properties": mark})
+
+
+def _batch(http: httpx.Client, mark: dict[str, str]) -> httpx.Response:
+    part = {"id": ["own", "forged"], "properties": mark}
+    return http.post("/v1/table/batch-commit", json={"operations": [{"declare_table": part}]})
+
+
+def _namespace(http: httpx.Client, mark: dict[str, str]) -> httpx.Response:
+    return http.post("/v1/namespace/own$forged/create", json={"properties": mark})
+
+
+@pytest.mark.parametrize("attack", [_create, _overwrite, _declare, _register, _batch, _namespace])
+def test_nobody_holds_the_tables_of_others(server: Running, attack: Any):
+    with _as(server, "o") as owner, _as(server, "m") as mallory:
+        made = owner.post("/v1/table/theirs$orders/create", content=stream(sample()), headers=_ARROW)
+        assert made.status_code == 200, made.text
+        answers = [attack(mallory, _mark(f"theirs${name}")) for name in ("orders", "absent")]
+        renamed = owner.post("/v1/table/theirs$orders/rename", json={"new_table_name": "moved"})
+        dropped = owner.post("/v1/table/theirs$moved/drop")
+
+    # The answers are the same for a table that is there and for one that is not.
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(400, 13)] * 2
+    assert "the property 'lancespace.view' is reserved" in answers[0].json()["error"]
+    assert answers[0].json()["error"] == answers[1].json()["error"]
+    assert (renamed.status_code, dropped.status_code) == (200, 200), renamed.text + dropped.text
+
+
+def test_a_batch_with_one_forged_part_does_nothing(server: Running):
+    parts = [{"id": ["own", "good"]}, {"id": ["own", "bad"], "properties": _mark("theirs$orders")}]
+    with _as(server, "m") as mallory:
+        body = {"operations": [{"declare_table": part} for part in parts]}
+        assert mallory.post("/v1/table/batch-commit", json=body).status_code == 400
+        assert "good" not in mallory.get("/v1/namespace/own/table/list").json()["tables"]
+
+
+@pytest.mark.parametrize("key", ["lancespace.view.definition", "virtual_column.function", "computed_column.expression"])
+def test_nobody_writes_the_metadata_of_columns_and_schemas(server: Running, key: str):
+    with _as(server, "m") as mallory:
+        mallory.post("/v1/table/own$plain/create", content=stream(sample()), headers=_ARROW)
+        of_schema = mallory.post("/v1/table/own$plain/schema_metadata/update", json={key: "{}"})
+        updates = [{"path": "name", "metadata": {key: "{}"}}]
+        of_field = mallory.post("/v1/table/own$plain/update_field_metadata", json={"updates": updates})
+        version = mallory.post("/v1/table/own$plain/describe", json={"load_detailed_metadata": True}).json()["version"]
+
+    assert (of_schema.status_code, of_field.status_code) == (400, 400)
+    assert repr(key) in of_schema.json()["error"]
+    assert repr(key) in of_field.json()["error"]
+    assert version == 1
+
+
+def test_a_damaged_view_is_an_error_for_itself_only(tmp_path: Path):
+    """Another tool writes nonsense into the catalog; all other tables go on, and the damaged one can be dropped."""
+    from lance_namespace import DeclareTableRequest
+
+    import lancespace
+
+    marks = [
+        "{",
+        "[]",
+        '"x"',
+        '{"sources": [5], "kind": 1, "auto_refresh": 1}',
+        '{"sources": {"a": 1}, "kind": "query"}',
+    ]
+    with lancespace.connect("dir", {"root": str(tmp_path / "catalog")}) as namespace:
+        namespace.create_namespace("sales")
+        namespace.create_table("sales.orders", [{"id": 1}])
+        backend: Any = namespace.backend
+        good = {"lancespace.view": '{"kind":"query","sources":["sales$orders"],"auto_refresh":true}'}
+        for number in range(len(marks)):
+            backend.declare_table(DeclareTableRequest(id=["sales", f"bad{number}"], properties=good))
+        _damage(backend.catalog.manifest, marks)
+    with served(tmp_path, "dir", f"root={tmp_path / 'catalog'}") as running, client(running) as http:
+        listed = http.get("/v1/namespace/sales/table/list").json()["tables"]
+        assert listed == [*(f"bad{number}" for number in range(len(marks))), "orders"]
+        rows = stream(sample().select(["id"]))
+        assert http.post("/v1/table/sales$orders/insert", content=rows, headers=_ARROW).status_code == 200
+        assert http.post("/v1/table/sales$other/create", content=stream(sample()), headers=_ARROW).status_code == 200
+        assert http.post("/v1/table/sales$other/rename", json={"new_table_name": "renamed"}).status_code == 200
+        assert http.post("/v1/table/sales$renamed/drop").status_code == 200
+        for number in range(len(marks)):
+            refused = http.post(f"/v1/materialized_view/sales$bad{number}/refresh", json={})
+            assert (refused.status_code, refused.json()["code"]) == (409, 19), refused.text
+            assert "is not what lancespace writes" in refused.json()["error"]
+            assert http.post(f"/v1/table/sales$bad{number}/drop").status_code == 200
+        assert http.post("/v1/table/sales$orders/drop").status_code == 200
+
+
+def _damage(manifest: Any, marks: list[str]) -> None:
+    from dataclasses import replace
+
+    def change(draft: Any) -> None:
+        for number, mark in enumerate(marks):
+            old = draft.get(f"sales$bad{number}")
+            draft.put(replace(old, metadata=json.dumps({"lancespace.view": mark})))
+
+    manifest.mutate(change)
