@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from plugins.cli.tests.terminals import Terminal, piped
+from plugins.cli.tests.terminals import Terminal, environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +51,10 @@ def test_no_catalog_is_no_error(shell: Terminal):
 
 
 def test_the_script_is_shown(folder: Path):
-    shown = piped("--show-completion", "bash", folder=folder)
+    called_by_bash = f"{shlex.quote(sys.executable)} -m lancespace_cli --show-completion; exit $?"
+
+    shown = subprocess.run(
+        ["bash", "-c", called_by_bash], cwd=folder, env=environment(), capture_output=True, check=False
+    )
 
     assert (shown.returncode, b"_LANCESPACE_COMPLETE" in shown.stdout) == (0, True)
