@@ -21,7 +21,7 @@ from lancespace_dir.manifest.versions import VersionFiles
 _CALLS = (
     (os, ("link", "listdir", "mkdir", "remove", "rename", "replace", "rmdir", "unlink")),
     (VersionFiles, ("exists", "identity", "read", "put", "confirm")),
-    (Storage, ("delete_tree", "exists", "put_if_absent")),
+    (Storage, ("delete_files", "delete_tree", "delete_unchanged", "exists", "list_tree", "put_if_absent")),
     (datafiles, ("write",)),
     (writer, ("write_fragments",)),
     (lance, ("dataset", "write_dataset")),
