@@ -1,12 +1,13 @@
 """Appends: those to one table that arrive together share a commit.
 
-Each commit reads and writes a manifest that lists every fragment, and a commit that loses to another one is tried
-again. Many small appends at once would spend most of their time, and memory, on each other.
+Each commit reads and writes a manifest that lists every fragment, and a commit that conflicts with another one is
+repeated. Without shared commits, concurrent small appends spend most of their time and memory on conflicts.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,10 @@ from lance_namespace import InvalidTableStateError, LanceNamespaceError, Service
 from lancespace.errors import translated
 from lancespace.tables.access import MAIN_BRANCH, TableRef
 from lancespace.tables.layouts import fitted
+from lancespace.tables.smallfragments import INTERVAL, merge_small_fragments
+
+_MOST_COUNTED = 10_000
+"""Tables whose commits are counted at a time."""
 
 
 class NoDataError(InvalidTableStateError):
@@ -30,7 +35,7 @@ class NoDataError(InvalidTableStateError):
 
 @dataclass(eq=False)
 class Append:
-    """Rows of one caller for a branch of a table, all of them in memory; and what became of them."""
+    """Rows of one caller for a branch of a table, all of them in memory, and the outcome of the commit."""
 
     ref: TableRef
     branch: str | None
@@ -39,6 +44,11 @@ class Append:
     version: int | None = None
     failure: Exception | None = None
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The location and the branch."""
+        return self.ref.location, self.branch or MAIN_BRANCH
+
     def goes_with(self, other: Append) -> bool:
         """Whether both can be one commit: the same table by the same credentials, and the same columns."""
         return self.ref == other.ref and self.schema.equals(other.schema, check_metadata=True)
@@ -46,17 +56,18 @@ class Append:
 
 @dataclass(eq=False)
 class _Line:
-    """The appends to one branch that wait for the commit before theirs."""
+    """The appends to one branch that wait until the current commit ends."""
 
     commits: threading.Lock = field(default_factory=threading.Lock)
     waiting: list[Append] = field(default_factory=list)
 
 
 class Appends:
-    """The small appends of one process. Whoever may commit next takes along all that wait."""
+    """The small appends of one process. Each commit contains all appends that wait when it begins."""
 
     def __init__(self) -> None:
         self._lines: WeakValueDictionary[tuple[str, str], _Line] = WeakValueDictionary()
+        self._commits: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
     def commit(self, append: Append) -> int:
@@ -68,6 +79,8 @@ class Appends:
         with self._in_line(append) as line, line.commits:
             if group := self._take(line, append):
                 _append_all(group)
+        if group and append.version is not None and self._is_time_to_merge(append):
+            merge_small_fragments(append.ref, append.branch)
         if append.failure is not None:
             raise append.failure
         if append.version is None:
@@ -79,19 +92,18 @@ class Appends:
 
     @contextmanager
     def _in_line(self, append: Append) -> Iterator[_Line]:
-        key = (append.ref.location, append.branch or MAIN_BRANCH)
         with self._lock:
-            line = self._lines.setdefault(key, _Line())
+            line = self._lines.setdefault(append.key, _Line())
             line.waiting.append(append)
         try:
             yield line
         finally:
             with self._lock:
-                if append in line.waiting:  # The wait was interrupted: nobody is to write these rows any more.
+                if append in line.waiting:  # The wait was interrupted: these rows must not be written any more.
                     line.waiting.remove(append)
 
     def _take(self, line: _Line, append: Append) -> list[Append]:
-        """What is committed together with these rows; nothing if somebody took them along already."""
+        """The appends to commit together with this one; none if another thread has taken this one already."""
         with self._lock:
             if append not in line.waiting:
                 return []
@@ -99,9 +111,18 @@ class Appends:
             line.waiting = [each for each in line.waiting if each not in group]
             return group
 
+    def _is_time_to_merge(self, append: Append) -> bool:
+        with self._lock:
+            if append.key not in self._commits and len(self._commits) >= _MOST_COUNTED:
+                self._commits.clear()
+            self._commits[append.key] += 1
+            if is_time := self._commits[append.key] >= INTERVAL:
+                del self._commits[append.key]
+            return is_time
+
 
 def append_rows(ref: TableRef, branch: str | None, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-    """Append rows on their own, as they come in, and return the version that has them.
+    """Append rows in a commit of their own, as they arrive, and return the version that has them.
 
     Raises:
         NoDataError: The table has none yet; nothing was read or written.
@@ -111,7 +132,7 @@ def append_rows(ref: TableRef, branch: str | None, schema: pa.Schema, batches: I
 
 
 def _append_all(group: Sequence[Append]) -> None:
-    """Write the rows of all, and commit them once. Rows that cannot be written together are tried one by one."""
+    """Write the rows of all appends and commit them once; if they cannot be written together, one by one."""
     one, about = group[0], f"insert into table {group[0].ref.name!r}"
     try:
         with translated(about):
