@@ -1,7 +1,7 @@
 """The server's memory while 16 connections insert 20 rows at a time into one table, 100,000 times in all.
 
-LANCESPACE_BENCH_INSERTS chooses how many inserts there are. The server has one worker, so that all of its memory is in
-one process. Memory is flat if the last tenth of the inserts ends with about as much as the first tenth.
+LANCESPACE_BENCH_INSERTS chooses how many inserts there are. The server has one worker, whose memory is
+measured. Memory is flat if the last tenth of the inserts ends with about as much as the first tenth.
 """
 
 from __future__ import annotations

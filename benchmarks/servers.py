@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from lance.namespace import RestAdapter
 
@@ -41,8 +42,11 @@ class Server:
 
     @property
     def process_id(self) -> int:
-        """The process that serves, if it is one worker; otherwise the one that watches over the workers."""
-        return self._process.pid
+        """The process that serves: the only worker, if there is a supervisor."""
+        pid = self._process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        workers = [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+        return workers[0] if workers else pid
 
     def stop(self) -> None:
         """Stop it, and wait until it is gone."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -30,16 +29,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, 
 def http(server: tuple[Running, httpx.Client]) -> Iterator[httpx.Client]:
     """A client of the server, which must be the same process after the test, of a moderate size."""
     running, opened = server
-    workers = _workers(running)
+    workers = running.workers()
     yield opened
     assert opened.post("/v1/table/t/count_rows", json={}).json() == len(rows())
-    assert _workers(running) == workers
+    assert running.workers() == workers
     assert peak_mb(running.process.pid) < LIMIT_MB
-
-
-def _workers(server: Running) -> list[str]:
-    pid = server.process.pid
-    return [str(pid), *Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 ATTACKS = {

@@ -30,12 +30,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield started
 
 
-def workers(server: Running) -> list[int]:
-    pid = server.process.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
-
-
 def begun(server: Running) -> socket.socket:
     """A connection with a request whose body goes on."""
     opened = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=30)
@@ -50,12 +44,12 @@ def under_way(server: Running) -> int:
 
 
 def test_a_worker_that_is_killed_costs_its_own_requests_a_503(server: Running):
-    before = workers(server)
+    before = server.workers()
     several = [begun(server) for _ in range(8)]
     until(lambda: under_way(server), lambda count: count == len(several))
 
     os.kill(before[0], signal.SIGKILL)
-    until(lambda: [pid for pid in workers(server) if pid not in before], bool)
+    until(lambda: [pid for pid in server.workers() if pid not in before], bool)
     os.kill(before[1], signal.SIGKILL)
     answers = [received(each) for each in several]
     for each in several:
@@ -63,7 +57,7 @@ def test_a_worker_that_is_killed_costs_its_own_requests_a_503(server: Running):
 
     assert len(several) == sum(answer.startswith(b"HTTP/1.1 503 ") for answer in answers), answers
     assert all(b'"code":17' in answer for answer in answers)
-    until(lambda: set(workers(server)) & set(before), lambda left: not left)
+    until(lambda: set(server.workers()) & set(before), lambda left: not left)
     with client(server) as http:
         assert http.post("/v1/table/t/count_rows", json={}).json() == ROWS
         assert http.post("/v1/table/unfinished/exists").status_code == 404
@@ -73,7 +67,7 @@ def test_idle_connections_of_a_worker_that_is_killed_are_closed(server: Running)
     idle = socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=60)
     idle.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
     assert idle.recv(65536).startswith(b"HTTP/1.1 200 ")
-    for pid in workers(server):
+    for pid in server.workers():
         os.kill(pid, signal.SIGKILL)
 
     assert received(idle) == b""
@@ -81,7 +75,7 @@ def test_idle_connections_of_a_worker_that_is_killed_are_closed(server: Running)
 
 
 def test_a_query_that_takes_too_much_memory_costs_only_itself(server: Running):
-    before = workers(server)
+    before = server.workers()
     with client(server) as http, client(server) as other, ThreadPoolExecutor(1) as pool:
         bomb = pool.submit(http.post, "/v1/table/t/count_rows", json=BOMB)
         while not bomb.done():
@@ -92,18 +86,18 @@ def test_a_query_that_takes_too_much_memory_costs_only_itself(server: Running):
         answer = bomb.result()
 
         assert (answer.status_code, answer.json()["code"]) == (503, 17)
-        until(lambda: [pid for pid in workers(server) if pid not in before], bool)
+        until(lambda: [pid for pid in server.workers() if pid not in before], bool)
         assert other.post("/v1/table/t/count_rows", json={}).json() == ROWS
     assert server.process.poll() is None
 
 
 def test_jobs_of_a_worker_that_is_killed_have_failed(server: Running):
     bomb = {"name": "big", "computed": "repeat(s, 200000000)"}
-    before = workers(server)
+    before = server.workers()
     with client(server) as http:
         assert http.post("/v1/table/spare/add_columns", json={"new_columns": [bomb]}).status_code == 200
         job = http.post("/v1/table/spare/backfill_column", json={"column": "big"}).json()["job_id"]
-        until(lambda: [pid for pid in workers(server) if pid not in before], bool)
+        until(lambda: [pid for pid in server.workers() if pid not in before], bool)
 
     with client(server) as http:
         answer = until(lambda: _described(http, job), lambda told: told.get("status") == "FAILED")
@@ -121,10 +115,10 @@ def _described(http: httpx.Client, job: str) -> dict[str, Any]:
 def test_by_default_there_is_a_worker_per_core(tmp_path: Path):
     command = ["-m", "lancespace_server", "dir", f"root={tmp_path / 'catalog'}", "--port", "0"]
     with running(command, tmp_path) as server:
-        assert len(workers(server)) == len(os.sched_getaffinity(0))
+        assert len(server.workers()) == len(os.sched_getaffinity(0))
     memory = ["-m", "lancespace_server", "memory", "--port", "0"]
     with running(memory, tmp_path) as server:
-        assert workers(server) == []
+        assert server.workers() == []
 
 
 ON_ONE_CORE = """
@@ -133,15 +127,17 @@ from lancespace_server.__main__ import main
 
 if __name__ == "__main__":
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    sys.exit(main(["dir", "root=ROOT", "--port", "0"], "serve"))
+    sys.exit(main(["dir", "root=ROOT", "--port", "0", *OPTIONS], "serve"))
 """
 
 
-def test_the_only_worker_of_a_machine_with_one_core_is_replaced(tmp_path: Path):
+@pytest.mark.parametrize("options", [[], ["--workers", "1"]], ids=["default", "given"])
+def test_the_only_worker_is_replaced(tmp_path: Path, options: list[str]):
+    """Also on a machine with one core."""
     script = tmp_path / "on_one_core.py"
-    script.write_text(ON_ONE_CORE.replace("ROOT", str(tmp_path / "catalog")))
+    script.write_text(ON_ONE_CORE.replace("ROOT", str(tmp_path / "catalog")).replace("OPTIONS", repr(options)))
     with running([str(script)], tmp_path) as server:
-        (only,) = workers(server)
+        (only,) = server.workers()
         with begun(server) as unfinished:
             until(lambda: under_way(server), bool)
             os.kill(only, signal.SIGKILL)
@@ -149,5 +145,5 @@ def test_the_only_worker_of_a_machine_with_one_core_is_replaced(tmp_path: Path):
 
         with client(server) as http:  # It waits until there is a worker again.
             assert http.post("/v1/table/unfinished/exists").status_code == 404
-        assert only not in workers(server)
+        assert only not in server.workers()
     assert server.process.returncode == 0

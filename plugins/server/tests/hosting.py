@@ -54,6 +54,20 @@ class Running:
         """What the server has written."""
         return self.log.read_text(encoding="utf-8")
 
+    def workers(self) -> list[int]:
+        """The process ids of its workers."""
+        pid = self.process.pid
+        children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split())
+        return [child for child in children if b"spawn_main" in command_of(child)]
+
+
+def command_of(process_id: int) -> bytes:
+    """The command line of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{process_id}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
 
 @contextmanager
 def running(command: list[str], folder: Path, *, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
@@ -77,7 +91,7 @@ def running(command: list[str], folder: Path, *, environment: Mapping[str, str] 
 
 
 def served(folder: Path, *arguments: str, **keywords: Any) -> AbstractContextManager[Running]:
-    """``python -m lancespace_server`` on a free port; in the process itself, unless the arguments say otherwise."""
+    """``python -m lancespace_server`` on a free port; with one worker, unless the arguments say otherwise."""
     workers = () if "--workers" in arguments else ("--workers", "1")
     return running(["-m", "lancespace_server", *arguments, *workers, "--port", "0"], folder, **keywords)
 

@@ -99,8 +99,9 @@ def test_a_body_that_waits_for_its_end_waits_on_disk_without_a_name(server: Runn
 
 
 def spooled(server: Running) -> list[Path]:
-    """The files without a name that the server has in its folder."""
-    opened = Path(f"/proc/{server.process.pid}/fd").iterdir()
+    """The files without a name that the worker has in the server's folder."""
+    (worker,) = server.workers()
+    opened = Path(f"/proc/{worker}/fd").iterdir()
     return [path for path in opened if str(server.log.parent) in str(target := _target(path)) and "(deleted)" in target]
 
 

@@ -166,9 +166,7 @@ def test_keys_survive_the_death_of_workers(server, table):
     first: dict[str, tuple[dict[str, str], str]] = {}
     until(lambda: _answered_by(server, table, first), lambda workers: len(workers) == 2)
     before = count(server, table)
-    listed = subprocess.run(["pgrep", "-P", str(server.process.pid)], stdout=subprocess.PIPE, text=True, check=True)
-    workers = [each for each in listed.stdout.split() if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
-    os.kill(int(workers[0]), signal.SIGKILL)
+    os.kill(server.workers()[0], signal.SIGKILL)
     for key, text in first.values():
         again = until(lambda key=key: _attempt(server, table, key), bool)  # type: ignore[misc]
         assert again is not None

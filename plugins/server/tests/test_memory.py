@@ -48,5 +48,6 @@ def _send_and_fetch(namespace: Namespace, table: str, batches: int) -> None:
 
 
 def _peak(server: Running) -> float:
-    status = Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
+    (worker,) = server.workers()
+    status = Path(f"/proc/{worker}/status").read_text(encoding="utf-8")
     return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1e3

@@ -15,7 +15,7 @@ import pytest
 
 from lancespace.testing.samples import COUNT, sample, stream
 from lancespace.testing.waiting import until
-from plugins.server.tests.hosting import Running, client, running, served
+from plugins.server.tests.hosting import Running, client, command_of, running, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
 NAMESPACES = 30
@@ -48,9 +48,9 @@ def test_workers_share_the_catalog_and_their_numbers(server: Running):
 
 
 def test_a_worker_that_dies_is_replaced(server: Running):
-    first, second = _workers(server)
+    first, second = server.workers()
     os.kill(first, signal.SIGKILL)
-    until(lambda: _workers(server), lambda workers: len({*workers} - {first, second}) == 1)
+    until(server.workers, lambda workers: len({*workers} - {first, second}) == 1)
     os.kill(second, signal.SIGKILL)
 
     assert until(lambda: _tables(server), bool) is not None
@@ -105,23 +105,11 @@ if __name__ == "__main__":
 
 def test_workers_do_not_outlive_what_started_them(tmp_path: Path):
     with served(tmp_path, "dir", f"root={tmp_path / 'catalog'}", "--workers", "2") as server:
-        workers = _workers(server)
+        workers = server.workers()
         server.process.kill()
         server.process.wait()
 
-        assert until(lambda: [pid for pid in workers if _is_alive(pid)], lambda alive: not alive) == []
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
-    except OSError:
-        return False
-
-
-def _workers(server: Running) -> list[int]:
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        assert until(lambda: [pid for pid in workers if command_of(pid)], lambda alive: not alive) == []
 
 
 def _tables(server: Running) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,9 +19,7 @@ def default_limit(workers: int) -> int:
 
 
 def used_by(process_id: int) -> int:
-    """The memory of a process that no file backs, in bytes; 0 where that cannot be told, or the process is gone."""
-    if sys.platform != "linux":
-        return _used_elsewhere(process_id)
+    """The memory of a process that no file backs, in bytes; 0 if it is gone, or there is no ``/proc``."""
     try:
         resident, shared = Path(f"/proc/{process_id}/statm").read_text(encoding="ascii").split()[1:3]
     except (OSError, ValueError):
@@ -34,17 +31,6 @@ def offer_to_kernel() -> None:
     """If the machine runs out of memory, the kernel is to end this process before the one that replaces it."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
-
-
-def _used_elsewhere(process_id: int) -> int:
-    try:
-        import psutil
-    except ModuleNotFoundError:
-        return 0
-    try:
-        return int(psutil.Process(process_id).memory_info().rss)
-    except psutil.Error:
-        return 0
 
 
 def _total() -> int:

@@ -1,4 +1,4 @@
-"""Running the server: one process or several, until they are told to stop."""
+"""Running the server until it is told to stop: in workers, or in this process if the catalog is in its memory."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def serve(
     """Serve a namespace until the process is told to stop (SIGTERM, SIGINT); what runs then is finished first.
 
     Args:
-        namespace: The name of a backend, or a namespace that is connected already. The latter is closed at the end; it
-            cannot be shared by several workers, and has the wrappers that it has.
+        namespace: The name of a backend, or a namespace that is connected already. The latter is served in this
+            process, without a supervisor, and closed at the end; it has the wrappers that it has.
         properties: The properties of the backend, if it is given by name.
         settings: How to serve; by default on 127.0.0.1:2333.
 
@@ -88,10 +88,9 @@ def serve(
     if is_in_memory and (chosen.workers or 1) > 1:
         raise InvalidInputError("The memory backend has its catalog in one process: serve it with workers=1.")
     check_files(chosen)
-    if isinstance(namespace, Namespace) or is_in_memory:
-        chosen = replace(chosen, workers=1)
     given = with_policy(properties or {}, chosen.policy, chosen.api_keys)
-    _run(AppFactory(namespace if isinstance(namespace, Namespace) else (namespace, given), chosen), chosen)
+    factory = AppFactory(namespace if isinstance(namespace, Namespace) else (namespace, given), chosen)
+    _run(factory, chosen, is_alone=is_in_memory or isinstance(namespace, Namespace))
 
 
 def _has_memory_root(properties: Mapping[str, str] | None) -> bool:
@@ -99,7 +98,8 @@ def _has_memory_root(properties: Mapping[str, str] | None) -> bool:
     return (properties or {}).get("root", "").startswith("memory://")
 
 
-def _run(factory: AppFactory, settings: ServerSettings) -> None:
+def _run(factory: AppFactory, settings: ServerSettings, *, is_alone: bool) -> None:
+    """Serve in this process if the catalog is in its memory, and otherwise in workers."""
     from lancespace_server import worker
     from lancespace_server.supervisor import Supervisor
 
@@ -108,7 +108,7 @@ def _run(factory: AppFactory, settings: ServerSettings) -> None:
     with _listen(settings) as listener:
         bound = replace(settings, port=listener.getsockname()[1])
         announcement = f"startup complete, serving {factory.about()} on {_url(bound)}"
-        if settings.workers == 1:
+        if is_alone:
             worker.work(listener, factory, bound, None, lambda: worker.say(announcement))
             return
 

@@ -50,8 +50,8 @@ class ServerSettings:
     port: int = _setting(2333, "Port to listen on; 0 takes a free one", least=0, most=65535)
     workers: int | None = _setting(
         None,
-        "Processes that serve the catalog, each replaced when it dies; by default one per core, but for the memory "
-        "backend, whose tables are in one process. 1 serves in the process that was started",
+        "Processes that serve the catalog, each replaced when it dies; by default one per core. A catalog in memory is "
+        "served by the process that was started, alone",
         least=1,
     )
 

@@ -1,4 +1,4 @@
-"""Several worker processes: started, replaced when they die, and stopped together."""
+"""The worker processes: started, replaced when they die, and stopped together."""
 
 from __future__ import annotations
 
