@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +21,7 @@ from lancespace.engines.work import RunningJob
 from lancespace.storage import local
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from pathlib import Path
 
 
@@ -122,8 +124,10 @@ class TestFiles:
 
 
 class TestEqualJobs:
-    def test_those_that_run_at_once_are_quiet(self, kept: JobRecords, caplog: pytest.LogCaptureFixture):
-        """Each keeps and forgets the results of the same tasks."""
+    def test_those_that_run_at_once_are_quiet(
+        self, kept: JobRecords, files: JobFiles, caplog: pytest.LogCaptureFixture
+    ):
+        """Each keeps and forgets results of its own."""
         together = threading.Barrier(4)
 
         def work(running: Work) -> None:
@@ -132,13 +136,15 @@ class TestEqualJobs:
 
         for _ in range(5):
             jobs = [RunningJob(Job("backfill", "t", work, "f"), kept, one_by_one) for _ in range(4)]
+            for job in jobs:
+                job.write()
             with ThreadPoolExecutor(4) as pool:
                 list(pool.map(RunningJob.run, jobs))
             found = [kept.load(job.status.job_id) for job in jobs]
             assert [one and one.state for one in found] == [JobState.SUCCEEDED] * 4
 
         assert caplog.text == ""
-        assert kept.checkpoints("f") == {}
+        assert files.names("checkpoints/f") == []
 
 
 class TestRecords:
@@ -178,85 +184,208 @@ class TestRecords:
         assert first < new_job_id()
 
     def test_checkpoints_expire(self, kept: JobRecords, monkeypatch: pytest.MonkeyPatch):
-        kept.keep("f", "key/with/slashes", {"rows": 1})
-        assert kept.checkpoints("f") == {"key/with/slashes": {"rows": 1}}
-        assert kept.checkpoints("other") == {}
+        kept.keep("f", "first", "key/with/slashes", {"rows": 1})
+        assert kept.checkpoints("f", "first") == {"key/with/slashes": {"rows": 1}}
+        assert kept.checkpoints("f", "other") == kept.checkpoints("other", "first") == {}
 
         monkeypatch.setattr(records, "CHECKPOINT_DAYS", -1)
-        assert kept.checkpoints("f") == {}
+        assert kept.checkpoints("f", "first") == {}
 
     def test_a_damaged_file_is_passed_over(
         self, kept: JobRecords, files: JobFiles, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setattr(records, "_READS", 1)
-        kept.keep("f", "whole", 1)
-        files.replace("checkpoints/f/half.json", b'{"key": "ha')
-        assert kept.checkpoints("f") == {"whole": 1}
-        assert "checkpoints/f/half.json" in caplog.text
+        kept.keep("f", "first", "whole", 1)
+        files.replace("checkpoints/f/first/half.json", b'{"key": "ha')
+        assert kept.checkpoints("f", "first") == {"whole": 1}
+        assert "checkpoints/f/first/half.json" in caplog.text
 
     def test_pruning_takes_the_checkpoints_along(self, kept: JobRecords, files: JobFiles):
         failed, running = status(state=JobState.FAILED), status()
-        kept.save(failed, "f")
-        kept.save(running, "g")
-        kept.keep("f", "key", 1)
-        kept.keep("g", "key", 1)
+        for one, fingerprint in ((failed, "f"), (running, "g")):
+            kept.save(one, fingerprint)
+            assert kept.claim(fingerprint, one.job_id) == one.job_id
+            kept.keep(fingerprint, one.job_id, "key", 1)
 
         kept.prune(0)
 
         assert files.names("") == sorted([running.job_id, "checkpoints"])
-        assert (kept.checkpoints("f"), kept.checkpoints("g")) == ({}, {"key": 1})
+        assert files.names("checkpoints") == ["g"]
+        assert kept.checkpoints("g", running.job_id) == {"key": 1}
 
     def test_results_that_are_too_old_do_not_pile_up(
         self, kept: JobRecords, files: JobFiles, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setattr(records, "KEPT_CHECKPOINTS", 2)
         monkeypatch.setattr(records, "PRUNED_AT_ONCE", 5)
-        old = f"{int((time.time() - 7 * 24 * 60 * 60) * 1000):012x}{'0' * 20}"
-        kept.claim("claimed-long-ago", old)
-        kept.claim("claimed", new_job_id())
-        beside = f"f-{new_job_id()}"
-        for fingerprint in ("claimed-long-ago", "claimed", beside, f"f-{old}", "nobody's"):
-            kept.keep(fingerprint, "key", 1)
+        old, running, new = old_id(), old_id(), new_job_id()
+        kept.save(status(job_id=running), "of-one-that-runs")
+        for fingerprint, job_id in (("old", old), ("of-one-that-runs", running), ("new", new)):
+            kept.claim(fingerprint, job_id)
+            kept.keep(fingerprint, job_id, "key", 1)
+        kept.keep("new", old, "key", 1)  # Of one that ran beside another.
+        kept.keep("beside", new, "key", 1)
+        files.replace("checkpoints/of-an-earlier-release/claim.1", b"x")
 
         kept.prune(1000)
 
-        assert files.names("checkpoints") == ["claimed", beside]
+        assert files.names("checkpoints") == ["beside", "new", "of-one-that-runs"]
+        assert files.names("checkpoints/new") == sorted(["claim.first", new])
 
-    def test_two_that_follow_a_job_that_succeeded_never_share_its_place(
-        self, kept: JobRecords, monkeypatch: pytest.MonkeyPatch
+
+def old_id() -> str:
+    """The id of a job that began a week ago."""
+    return f"{int((time.time() - 7 * 24 * 60 * 60) * 1000):012x}{new_job_id()[12:]}"
+
+
+class Paused:
+    """Has others act before or after the n-th access of this thread to the files."""
+
+    def __init__(self, files: JobFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._left = 0
+        self._act: Callable[[], object] = list
+        for name in ("read", "replace", "create", "names", "delete", "delete_unchanged"):
+            monkeypatch.setattr(files, name, self._around(getattr(files, name)))
+
+    def moments(self) -> Iterator[int]:
+        """All moments, until one was not reached."""
+        for moment in itertools.count(1):
+            yield moment
+            if self._left > 0:
+                assert moment > 4
+                return
+
+    def at(self, moment: int, act: Callable[[], object]) -> None:
+        """Have others act at a moment from now."""
+        self._left, self._act = moment, act
+
+    @property
+    def has_paused(self) -> bool:
+        """Whether the others have acted."""
+        return self._left <= 0
+
+    def _around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def pausing(*arguments: Any) -> Any:
+            self._tick()
+            try:
+                return call(*arguments)
+            finally:
+                self._tick()
+
+        return pausing
+
+    def _tick(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._act()
+
+
+@pytest.fixture
+def paused(files: JobFiles, monkeypatch: pytest.MonkeyPatch) -> Paused:
+    return Paused(files, monkeypatch)
+
+
+class TestPauses:
+    """A job is paused at any point, and an equal one begins meanwhile, which is not over."""
+
+    def other(self, kept: JobRecords, fingerprint: str) -> tuple[JobStatus, list[str]]:
+        """An equal job that runs, and whose results it goes on from, once it has begun."""
+        other, first = status(), list[str]()
+        kept.save(other, fingerprint)
+        return other, first
+
+    def begin(self, kept: JobRecords, fingerprint: str, other: JobStatus, first: list[str]) -> None:
+        """Claim the place, if it can be had, and keep a result."""
+        first.append(kept.claim(fingerprint, other.job_id) or other.job_id)
+        kept.keep(fingerprint, first[0], "of the other", 1)
+
+    def check(self, kept: JobRecords, fingerprint: str, first: list[str]) -> None:
+        """The results of the other job are there, and no third one gets at them while it runs."""
+        third = status()
+        kept.save(third, fingerprint)
+        assert "of the other" in kept.checkpoints(fingerprint, first[0])
+        assert kept.claim(fingerprint, third.job_id) != first[0]
+        assert "of the other" in kept.checkpoints(fingerprint, first[0])
+
+    @pytest.mark.parametrize("state", [JobState.FAILED, JobState.SUCCEEDED])
+    def test_what_an_equal_job_keeps_is_not_deleted(self, kept: JobRecords, paused: Paused, state: JobState):
+        for moment in paused.moments():
+            fingerprint = f"f{moment}"
+            done = status(state=state)
+            kept.save(done, fingerprint)
+            kept.claim(fingerprint, done.job_id)
+            kept.keep(fingerprint, done.job_id, "key", 1)
+            other, first = self.other(kept, fingerprint)
+            paused.at(moment, partial(self.begin, kept, fingerprint, other, first))
+            kept.release(fingerprint, done.job_id)
+            if paused.has_paused:
+                self.check(kept, fingerprint, first)
+
+    @pytest.mark.parametrize("state", [JobState.FAILED, JobState.SUCCEEDED])
+    def test_two_never_share_a_place(self, kept: JobRecords, paused: Paused, state: JobState):
+        for moment in paused.moments():
+            fingerprint = f"f{moment}"
+            done, mine = status(state=state), status()
+            kept.save(done, fingerprint)
+            kept.save(mine, fingerprint)
+            kept.claim(fingerprint, done.job_id)
+            other, first = self.other(kept, fingerprint)
+            paused.at(moment, partial(self.begin, kept, fingerprint, other, first))
+            claimed = kept.claim(fingerprint, mine.job_id) or mine.job_id
+            if paused.has_paused:
+                assert claimed != first[0]
+                self.check(kept, fingerprint, first)
+
+    def test_a_claim_that_was_paused_takes_nothing_from_a_later_job(self, kept: JobRecords, paused: Paused):
+        """Meanwhile what was kept is given up, and a later job begins."""
+        for moment in paused.moments():
+            fingerprint = f"f{moment}"
+            failed, mine = status(state=JobState.FAILED), status()
+            kept.save(failed, fingerprint)
+            kept.save(mine, fingerprint)
+            kept.claim(fingerprint, failed.job_id)
+            kept.keep(fingerprint, failed.job_id, "of the first", 1)
+            other, first = self.other(kept, fingerprint)
+
+            def begin_anew(
+                fingerprint: str = fingerprint,
+                failed: JobStatus = failed,
+                other: JobStatus = other,
+                first: list[str] = first,
+            ) -> None:
+                kept.release(fingerprint, failed.job_id)
+                self.begin(kept, fingerprint, other, first)
+
+            paused.at(moment, begin_anew)
+            claimed = kept.claim(fingerprint, mine.job_id) or mine.job_id
+            if paused.has_paused:
+                assert claimed != first[0]
+                assert claimed == mine.job_id or "of the first" in kept.checkpoints(fingerprint, claimed)
+                self.check(kept, fingerprint, first)
+
+    def test_pruning_spares_a_job_that_begins_meanwhile(
+        self, kept: JobRecords, paused: Paused, monkeypatch: pytest.MonkeyPatch
     ):
-        """One is paused when it has seen that the job succeeded; meanwhile the other begins, and keeps a result."""
-        done, other, paused = status(state=JobState.SUCCEEDED), status(), status()
-        for one in (done, other, paused):
-            kept.save(one, "f")
+        monkeypatch.setattr(records, "KEPT_CHECKPOINTS", 0)
+        monkeypatch.setattr(records, "PRUNED_AT_ONCE", 1)
+        for moment in paused.moments():
+            fingerprint = f"f{moment}"
+            failed = status(state=JobState.FAILED, job_id=old_id())
+            kept.claim(fingerprint, failed.job_id)
+            kept.keep(fingerprint, failed.job_id, "key", 1)
+            other, first = self.other(kept, fingerprint)
+            paused.at(moment, partial(self.begin, kept, fingerprint, other, first))
+            kept.prune(1000)
+            if paused.has_paused:
+                self.check(kept, fingerprint, first)
+                kept.forget_results_of(other.job_id)
+
+    def test_an_end_that_was_interrupted_is_finished_by_the_next(self, kept: JobRecords, files: JobFiles):
+        done, mine = status(state=JobState.SUCCEEDED), status()
+        kept.save(done, "f")
         kept.claim("f", done.job_id)
-        real = JobRecords._has_succeeded
+        kept.keep("f", done.job_id, "key", 1)
+        files.create(f"checkpoints/f/claim.{done.job_id}", b"end")
 
-        def late(self: JobRecords, job_id: str) -> bool:
-            monkeypatch.setattr(JobRecords, "_has_succeeded", real)
-            found = real(self, job_id)
-            claimed.append(kept.claim("f", other.job_id))
-            kept.keep("f", "key", 1)
-            return found
-
-        claimed: list[str | None] = []
-        monkeypatch.setattr(JobRecords, "_has_succeeded", late)
-        claimed.append(kept.claim("f", paused.job_id))
-        assert len([job_id for job_id in claimed if job_id is not None]) == 1
-
-    def test_a_claim_that_was_paused_takes_nothing_from_a_later_job(self, kept: JobRecords, files: JobFiles):
-        """Meanwhile the claims were dropped and begun anew, so the next number is free although a job runs."""
-        other = new_job_id()
-        create = files.create
-        kept.claim("f", new_job_id())
-
-        def create_late(path: str, data: bytes) -> bool:
-            files.create = create  # type: ignore[method-assign] # once
-            kept.forget("f")
-            assert kept.claim("f", other) == other
-            return create(path, data)
-
-        files.create = create_late  # type: ignore[method-assign] # for the next claim
-        assert kept.claim("f", new_job_id()) is None
-        assert files.names("checkpoints/f") == ["claim.1"]
-        assert files.read("checkpoints/f/claim.1") == other.encode()
+        assert kept.claim("f", mine.job_id) == mine.job_id
+        assert files.names("checkpoints/f") == ["claim.first"]

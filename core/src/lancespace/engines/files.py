@@ -6,6 +6,7 @@ import errno
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,6 +38,9 @@ class JobFiles(Protocol):
 
     def delete(self, path: str) -> None:
         """Delete a file, or a folder with all that is in it; what is already gone is no error."""
+
+    def delete_unchanged(self, path: str, data: bytes) -> None:
+        """Delete a file if this is its content."""
 
 
 class MemoryFiles:
@@ -73,6 +77,12 @@ class MemoryFiles:
             for known in [known for known in self._files if known == path or known.startswith(f"{path}/")]:
                 del self._files[known]
 
+    def delete_unchanged(self, path: str, data: bytes) -> None:
+        """Under the lock."""
+        with self._lock:
+            if self._files.get(path) == data:
+                del self._files[path]
+
 
 class StoredFiles:
     """Files below a location of the catalog's storage."""
@@ -103,7 +113,8 @@ class StoredFiles:
             except (FileNotFoundError, FileExistsError):
                 if not left:
                     raise
-                continue  # An equal job was faster, and forgot what it kept: the folder of both is gone.
+                time.sleep((_TRIES - left) * _PAUSE)
+                continue  # Another job deleted what it kept, and with it the folder, which was empty then.
             return
 
     def _put(self, target: str, data: bytes) -> None:
@@ -123,7 +134,8 @@ class StoredFiles:
             except FileNotFoundError:
                 if not left:
                     raise
-                continue  # As above: the folder was taken away meanwhile.
+                time.sleep((_TRIES - left) * _PAUSE)
+                continue  # As above.
             break
         return True
 
@@ -140,6 +152,7 @@ class StoredFiles:
     def delete(self, path: str) -> None:
         """All of it, also while an equal job writes to the same folder."""
         target = self._path(path)
+        is_local_file = self._storage.is_local and Path(target).is_file()
         for left in reversed(range(_TRIES)):
             try:
                 if self._storage.exists(target):
@@ -149,7 +162,17 @@ class StoredFiles:
                     raise
                 time.sleep((_TRIES - left) * _PAUSE)
                 continue
-            return
+            break
+        if is_local_file:
+            with suppress(OSError):
+                Path(target).parent.rmdir()  # Only if nothing is left in it.
+
+    def delete_unchanged(self, path: str, data: bytes) -> None:
+        """A condition of the store, where it has one."""
+        target = self._path(path)
+        for file, version in self._storage.list_tree(target).items():
+            if self.read(path) == data:
+                self._storage.delete_unchanged(file, version)
 
     def _path(self, path: str) -> str:
         return f"{self._storage.path()}/{path}" if path else self._storage.path()

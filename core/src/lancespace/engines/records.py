@@ -5,8 +5,8 @@ Below the backend's place for jobs::
     <job id>/record.json        the status; written by the owner alone, at most once a second
     <job id>/cancel             a mark: somebody asks the owner to stop
     <job id>/properties.<n>     what alter_transaction has set; the highest number counts
-    checkpoints/<fingerprint>/<digest of the key>.json    the results of finished tasks
-    checkpoints/<fingerprint>/claim.<n>                   the job that they are of; the highest number counts
+    checkpoints/<fingerprint>/<job id>/<digest of the key>.json    the results of finished tasks
+    checkpoints/<fingerprint>/claim.…                              the jobs that they are of: see :mod:`.claims`
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from lancespace.engines import JobState, JobStatus
 from lancespace.engines import fingerprint as digest
+from lancespace.engines.claims import FIRST, Chain
 from lancespace.engines.ids import began, is_job_id
 from lancespace.engines.owners import status_of
 
@@ -39,7 +40,6 @@ Edit = Callable[[dict[str, str]], None]
 """Changes the properties of a job in place, or raises."""
 
 _CHECKPOINTS = "checkpoints"
-_CLAIM = "claim."
 _READS = 5
 
 
@@ -91,38 +91,17 @@ class JobRecords:
 
         What a job has left that succeeded is of no use to the next one, which begins anew.
         """
-        folder = f"{_CHECKPOINTS}/{fingerprint}"
-        latest = self._latest_claim(fingerprint)
-        holder = None if latest == 0 else self._files.read(f"{folder}/{_CLAIM}{latest}")
-        if holder is not None and not self._is_over(holder.decode()):
+        chain = self._chain(fingerprint)
+        if chain.jobs and not (chain.has_ended or self._is_over(chain.jobs[-1])):
             return None
-        mine = f"{folder}/{_CLAIM}{latest + 1}"
-        if not self._files.create(mine, job_id.encode()):
-            return None
-        if latest and self._files.read(f"{folder}/{_CLAIM}{latest}") != holder:
-            self._files.delete(mine)  # While this job was paused, others ended and one more began: numbers anew.
-            return None
-        if holder is not None and self._has_succeeded(holder.decode()):
-            self._begin_anew(fingerprint, latest)
-        first = self._files.read(f"{folder}/{_CLAIM}{min(self._claims(fingerprint), default=1)}")
-        return job_id if first is None else first.decode()
+        if chain.jobs and (chain.has_ended or self._has_succeeded(chain.jobs[-1])):
+            if not chain.end():
+                return None
+            chain = Chain(chain.files, chain.folder)
+        return [*chain.jobs, job_id][0] if chain.join(job_id) else None
 
-    def _begin_anew(self, fingerprint: str, latest: int) -> None:
-        """Drop the results, and the claims up to a number; a claim after them stays, so a pause does no harm."""
-        folder = f"{_CHECKPOINTS}/{fingerprint}"
-        for name in self._files.names(folder):
-            if name.endswith(".json"):
-                self._files.delete(f"{folder}/{name}")
-        for number in self._claims(fingerprint):
-            if number <= latest:
-                self._files.delete(f"{folder}/{_CLAIM}{number}")
-
-    def _claims(self, fingerprint: str) -> list[int]:
-        names = self._files.names(f"{_CHECKPOINTS}/{fingerprint}")
-        return [int(name[len(_CLAIM) :]) for name in names if name.startswith(_CLAIM)]
-
-    def _latest_claim(self, fingerprint: str) -> int:
-        return max(self._claims(fingerprint), default=0)
+    def _chain(self, fingerprint: str) -> Chain:
+        return Chain(self._files, f"{_CHECKPOINTS}/{fingerprint}").read()
 
     def _has_succeeded(self, job_id: str) -> bool:
         record = self._record(job_id)
@@ -133,39 +112,36 @@ class JobRecords:
         record = self._record(job_id)
         return record is None or status_of(record).state.is_final
 
-    def checkpoints(self, fingerprint: str) -> Mapping[str, Any]:
-        """The results that are kept for a fingerprint, by key."""
-        folder = f"{_CHECKPOINTS}/{fingerprint}"
+    def checkpoints(self, fingerprint: str, first: str) -> Mapping[str, Any]:
+        """The results by key that were kept since the job ``first`` began."""
+        folder = f"{_CHECKPOINTS}/{fingerprint}/{first}"
         kept = (self._json(f"{folder}/{name}") for name in self._files.names(folder) if name.endswith(".json"))
         oldest = time.time() - CHECKPOINT_DAYS * 24 * 60 * 60
         return {one["key"]: one["result"] for one in kept if one is not None and one["at"] > oldest}
 
-    def keep(self, fingerprint: str, key: str, result: Any) -> None:
+    def keep(self, fingerprint: str, first: str, key: str, result: Any) -> None:
         """Keep the result of a task.
 
         Raises:
             TypeError: If it is not a value that JSON has.
         """
         checkpoint = {"key": key, "at": time.time(), "result": result}
-        name = f"{_CHECKPOINTS}/{fingerprint}/{digest(key)}.json"
+        name = f"{_CHECKPOINTS}/{fingerprint}/{first}/{digest(key)}.json"
         self._files.replace(name, json.dumps(checkpoint).encode())
 
-    def forget(self, fingerprint: str) -> None:
-        """Drop what is kept for a fingerprint."""
-        self._files.delete(f"{_CHECKPOINTS}/{fingerprint}")
-
     def release(self, fingerprint: str, job_id: str) -> None:
-        """Drop what a job has kept, unless an equal one has claimed the place since: then it is of that one."""
-        latest = self._latest_claim(fingerprint)
-        holder = self._files.read(f"{_CHECKPOINTS}/{fingerprint}/{_CLAIM}{latest}") if latest else None
-        if holder is None or holder.decode() == job_id:
-            self.forget(fingerprint)
+        """Drop what a job has kept, unless an equal one goes on from it."""
+        chain = self._chain(fingerprint)
+        if job_id not in chain.jobs:  # It ran beside the jobs of the chain, and kept its results for itself.
+            chain = Chain(chain.files, chain.folder, (job_id,))
+        if chain.jobs[-1] == job_id:
+            chain.end()
 
     def forget_results_of(self, job_id: str) -> None:
-        """Drop what is kept of a job's tasks, if it is known: for who takes away the files that they wrote."""
+        """Drop what is kept of a job's tasks, as :meth:`release` does, if the job is known."""
         record = self._record(job_id)
         if record is not None and record["fingerprint"]:
-            self.forget(record["fingerprint"])
+            self.release(record["fingerprint"], job_id)
 
     def prune(self, kept: int) -> None:
         """Delete the oldest records of jobs that are over, and their checkpoints, if there are more than ``kept``.
@@ -185,10 +161,18 @@ class JobRecords:
         """Delete results that are too old to be used again: of some of them, if there are many."""
         known = self._files.names(_CHECKPOINTS)
         for fingerprint in random.sample(known, PRUNED_AT_ONCE) if len(known) > KEPT_CHECKPOINTS else ():
-            claim = self._files.read(f"{_CHECKPOINTS}/{fingerprint}/{_CLAIM}{self._latest_claim(fingerprint)}")
-            holder = fingerprint.rpartition("-")[2] if claim is None else claim.decode()
-            if not is_job_id(holder) or began(holder) < time.time() - CHECKPOINT_DAYS * 24 * 60 * 60:
-                self.forget(fingerprint)
+            chain = self._chain(fingerprint)
+            if chain.jobs and self._is_outdated(chain.jobs[-1]):
+                chain.end()
+            for name in self._files.names(chain.folder):
+                job_id = name.rpartition(".")[2]
+                if name != FIRST and job_id not in chain.jobs and self._is_outdated(job_id):
+                    self._files.delete(f"{chain.folder}/{name}")
+
+    def _is_outdated(self, job_id: str) -> bool:
+        """Whether a job is over, and began so long ago that its results are too old."""
+        oldest = time.time() - CHECKPOINT_DAYS * 24 * 60 * 60
+        return not is_job_id(job_id) or (began(job_id) < oldest and self._is_over(job_id))
 
     def _record(self, job_id: str) -> Any:
         """The record of a job; one that is not as we write them counts as none."""

@@ -55,8 +55,8 @@ class RunningJob:
             new_job_id(), job.kind, job.about, created_at=now, updated_at=now, owner=owner, creator=creator
         )
         self._written: JobStatus | None = None
-        self._kept_as = job.fingerprint or self._status.job_id
         self._first = self._status.job_id
+        self._is_beside = False
 
     @property
     def mark(self) -> str:
@@ -114,7 +114,7 @@ class RunningJob:
         on_driver: bool = False,
     ) -> Iterator[tuple[Task, Result]]:
         """See :meth:`lancespace.engines.Work.map`."""
-        kept = self._records.checkpoints(self._kept_as) if self._job.fingerprint else {}
+        kept = self._records.checkpoints(self._job.fingerprint, self._first) if self._job.fingerprint else {}
         found, missing = [], []
         for task in tasks:
             result = kept.get(key(task))
@@ -151,7 +151,7 @@ class RunningJob:
                 return
             if not status.state.is_final:
                 status = self._update(updated_at=time.time())
-            self._records.save(status, self._kept_as if self._job.fingerprint else None)
+            self._records.save(status, self._job.fingerprint)
             self._written = status
 
     @property
@@ -164,12 +164,9 @@ class RunningJob:
         wanted = self._job.fingerprint
         if wanted is None:
             return
-        job_id = self.status.job_id
-        first = self._records.claim(wanted, job_id)
-        if first is None:
-            self._kept_as = f"{wanted}-{job_id}"
-        else:
-            self._first = first
+        first = self._records.claim(wanted, self.status.job_id)
+        self._is_beside = first is None
+        self._first = first or self._first
 
     def _until_stopped(self, tasks: Iterable[Task]) -> Iterator[Task]:
         """No task is begun after the job was asked to stop."""
@@ -188,7 +185,7 @@ class RunningJob:
     ) -> Iterator[tuple[Task, Result]]:
         for task, result in results:
             if self._job.fingerprint:
-                self._records.keep(self._kept_as, key(task), result)
+                self._records.keep(self._job.fingerprint, self._first, key(task), result)
             yield task, result
 
     def _end(self, state: JobState, message: str, **changes: Any) -> None:
@@ -200,7 +197,7 @@ class RunningJob:
         with self._writing:
             ended = replace(self.status, state=state, message=message, updated_at=time.time(), **changes)
             try:
-                self._records.save(ended, self._kept_as if self._job.fingerprint else None)
+                self._records.save(ended, self._job.fingerprint)
                 self._written = ended
             except Exception:  # noqa: BLE001 - the store may be out of reach for a while
                 _log.warning("The record of the job %s could not be written yet", job_id, exc_info=True)
@@ -210,12 +207,12 @@ class RunningJob:
 
     def _release(self, state: JobState) -> None:
         """Drop what the job has kept of its tasks, if that is of no use to a repeat."""
-        is_of_no_use = state is JobState.SUCCEEDED or self._kept_as != self._job.fingerprint
+        is_of_no_use = state is JobState.SUCCEEDED or self._is_beside
         if not self._job.fingerprint or not is_of_no_use:
             return
         job_id = self.status.job_id
         try:
-            self._records.release(self._kept_as, job_id)
+            self._records.release(self._job.fingerprint, job_id)
         except Exception:  # noqa: BLE001 - as above; the checkpoints go when the record is pruned
             _log.warning("What the job %s kept of its tasks could not be deleted", job_id, exc_info=True)
 
