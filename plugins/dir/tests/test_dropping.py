@@ -1,12 +1,8 @@
-"""drop_table beside another caller who drops the table and creates one of the same name, at every moment."""
+"""Drops beside another caller who creates a table of the same name, or registers the files, at every moment."""
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,46 +10,22 @@ import pytest
 
 import lancespace
 from lancespace.testing.samples import COUNT
-from lancespace_dir.manifest.turns import Turns
 from plugins.dir.tests.modes import Properties
+from plugins.dir.tests.pausing import Pauses, pauses
 from plugins.dir.tests.support import COMPATIBILITY, OK, OURS, V1_ONLY, Client, outcome, write_table
 
-_CALLS = ("listdir", "open", "mkdir", "rename", "rmdir", "unlink", "link", "stat", "scandir")
-"""All with which Python looks at a directory or changes one."""
+__all__ = ["pauses"]
 
 
-class Pause:
-    """Lets others act before the n-th call of the file system."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, moment: int, meanwhile: Callable[[], object]) -> None:
-        self._left = moment
-        self._meanwhile = meanwhile
-        self._thread = threading.get_ident()
-        self.was_reached = False
-        for name in _CALLS:
-            monkeypatch.setattr(os, name, self._around(getattr(os, name)))
-
-    def _around(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def paused(*arguments: Any, **options: Any) -> Any:
-            self._left -= threading.get_ident() == self._thread
-            if self._left == 0 and not self.was_reached:
-                self.was_reached = True
-                self._meanwhile()
-            return call(*arguments, **options)
-
-        return paused
-
-
-def moments(drop: Callable[[], object], meanwhile: Callable[[], object], setup: Callable[[], object]) -> Iterator[str]:
-    """Run a drop with a pause before each of its calls in turn, and tell how it went."""
-    for moment in count(1):
+def moments(
+    pauses: Pauses, drop: Callable[[], object], meanwhile: Callable[[], object], setup: Callable[[], object]
+) -> Iterator[str]:
+    """Run a drop with a pause at each of its moments in turn, and tell how it went."""
+    for moment in pauses.moments():
         setup()
-        with pytest.MonkeyPatch.context() as patch:
-            pause = Pause(patch, moment, meanwhile)
+        with pauses.at(moment, meanwhile):
             answer = outcome(drop)
         yield answer
-        if not pause.was_reached:
-            return
 
 
 @pytest.mark.parametrize(
@@ -62,7 +34,7 @@ def moments(drop: Callable[[], object], meanwhile: Callable[[], object], setup: 
     ids=["V1", "compatibility beside V1", "compatibility"],
 )
 def test_a_drop_of_a_v1_table_spares_the_next_of_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dropper: Properties, other: Properties
+    tmp_path: Path, pauses: Pauses, dropper: Properties, other: Properties
 ):
     """Whoever saw the old table removes that and no other; the new one is whole and in its place at every moment."""
     number = iter(range(10_000))
@@ -71,7 +43,6 @@ def test_a_drop_of_a_v1_table_spares_the_next_of_its_name(
     def setup() -> None:
         root = state["root"] = tmp_path / str(next(number))
         write_table(root, "t.lance")
-        monkeypatch.setattr(Turns, "mine", lambda _: nullcontext())  # A paused commit would keep the other waiting.
         state["mine"], state["theirs"] = Client(OURS, root, **dropper), Client(OURS, root, **other)
 
     def meanwhile() -> None:
@@ -79,7 +50,7 @@ def test_a_drop_of_a_v1_table_spares_the_next_of_its_name(
         state["created"] = outcome(lambda: state["theirs"].create_table(("t",)))
 
     outcomes = []
-    for answer in moments(lambda: state["mine"].drop(("t",)), meanwhile, setup):
+    for answer in moments(pauses, lambda: state["mine"].drop(("t",)), meanwhile, setup):
         created, first = state.pop("created", None), state.pop("first", None)
         client = Client(OURS, state["root"], **other)
         assert client.has_table(("t",)) == (created == OK and (answer, first) != (OK, OK))
@@ -93,3 +64,41 @@ def test_a_drop_of_a_v1_table_spares_the_next_of_its_name(
     assert outcomes[:looked_late] == [OK] * looked_late, "before its first look it drops what it finds"
     assert set(outcomes[looked_late:]) <= {"TableNotFound", "ConcurrentModification"}
     assert len(outcomes) - looked_late > 5
+
+
+@pytest.mark.parametrize(
+    ("names", "call"),
+    [(("t",), "drop"), (("a", "t"), "drop"), (("a",), "drop_namespace")],
+    ids=["root", "V2", "cascade"],
+)
+def test_a_drop_spares_what_another_registers(tmp_path: Path, pauses: Pauses, names: tuple[str, ...], call: str):
+    """A caller who registers the files under another name while they are dropped has all of them, or an error."""
+    state: dict[str, Any] = {}
+    table = ("t",) if names == ("t",) else ("a", "t")
+
+    def setup() -> None:
+        root = state["root"] = tmp_path / str(len(list(tmp_path.iterdir())))
+        state["mine"], state["theirs"] = mine, theirs = Client(OURS, root), Client(OURS, root)
+        mine.create_namespace(("a",))
+        theirs.create_table(table)
+        state["place"] = mine.place(table)
+
+    def meanwhile() -> None:
+        state["registered"] = outcome(lambda: state["theirs"].register(("u",), state["place"]))
+
+    def drop() -> object:
+        how = {"behavior": "Cascade"} if call == "drop_namespace" else {}
+        return getattr(state["mine"], call)(names, **how)
+
+    registered = []
+    for answer in moments(pauses, drop, meanwhile, setup):
+        assert answer == OK
+        registered.append(state.pop("registered", None))
+        with lancespace.connect("dir", {"root": str(state["root"])}) as namespace:
+            assert namespace.list_all_tables().tables == (["u"] if registered[-1] == OK else [])
+            if registered[-1] == OK:
+                assert namespace.count_table_rows("u").count == COUNT
+            else:
+                assert not (state["root"] / state["place"] / "_versions").exists()
+    assert OK in registered
+    assert "InvalidTableState" in registered

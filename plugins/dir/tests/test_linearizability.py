@@ -73,17 +73,9 @@ def record(barrier: Any, who: str, root: Path, kind: str, seed: int) -> list[tup
     return calls
 
 
-_KNOWN = pytest.mark.xfail(
-    strict=False, reason="a table of the root that is dropped while others declare it is sometimes seen wrongly"
-)
-
-
 @pytest.mark.parametrize(
     ("kind", "clients"),
-    [
-        pytest.param(kind, [OURS] * 3, marks=_KNOWN if kind == "root tables" else (), id=f"{kind}-ours+ours+ours")
-        for kind in KINDS
-    ]
+    [pytest.param(kind, [OURS] * 3, id=f"{kind}-ours+ours+ours") for kind in KINDS]
     + [pytest.param("namespaces", [OURS, OURS, PYLANCE], id="namespaces-ours+ours+pylance")],
 )
 def test_concurrent_histories_are_linearizable(tmp_path: Path, kind: str, clients: list[str]):

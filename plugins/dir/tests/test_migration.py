@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,10 @@ from lancespace.engines import JobState
 from lancespace.jobs import JobFailedError
 from lancespace.testing.waiting import until
 from lancespace_dir import migrate, migration, unmigrated
-from plugins.dir.tests.support import rows
+from plugins.dir.tests.pausing import Pauses, pauses
+from plugins.dir.tests.support import OK, OURS, V1_ONLY, Client, outcome, rows, write_table
+
+__all__ = ["pauses"]
 
 V1 = ["t0", "t1", "t2", "t3"]
 
@@ -168,3 +173,41 @@ def test_a_v1_table_with_the_name_of_something_in_the_manifest_is_refused(tmp_pa
         with pytest.raises(TableAlreadyExistsError):
             v1.rename_table("u", new_table_name="n")
         assert list(v1.tables()) == ["u"]
+
+
+V1_CALLS: dict[str, Callable[[Client], object]] = {
+    "declare": lambda client: client.declare(("n",)),
+    "create_table": lambda client: client.create_table(("n",)),
+    "rename": lambda client: client.rename(("old",), ("n",)),
+    "register": lambda client: client.register(("n",), "n.lance"),
+}
+"""What makes a V1 table of the name ``n``."""
+
+
+@pytest.mark.parametrize("call", V1_CALLS)
+@pytest.mark.parametrize("first", ["namespace", "table"])
+def test_of_a_namespace_and_a_v1_table_of_one_name_one_succeeds(tmp_path: Path, pauses: Pauses, call: str, first: str):
+    answers = set()
+    for moment in pauses.moments():
+        root = tmp_path / str(moment)
+        namespaces, tables = Client(OURS, root), Client(OURS, root, **V1_ONLY)
+        namespaces.create_namespace(("other",))
+        if call in {"rename", "register"}:
+            write_table(root, "old.lance" if call == "rename" else "n.lance")
+        if call == "register":
+            tables.deregister(("n",))
+        parties: list[Callable[[], object]] = [
+            partial(namespaces.create_namespace, ("n",)),
+            partial(V1_CALLS[call], tables),
+        ]
+        mine, theirs = parties if first == "namespace" else reversed(parties)
+        told: list[str] = []
+        with pauses.at(moment, lambda: told.append(outcome(theirs))):  # noqa: B023 - called in the block
+            told.append(outcome(mine))
+
+        there = [namespaces.has_namespace(("n",)), tables.has_table(("n",))]
+        assert told.count(OK) == there.count(True) <= 1
+        if call == "rename":
+            assert tables.has_table(("old",)) or tables.has_table(("n",))
+        answers.add(tuple(answer == OK for answer in told))
+    assert {(True, False), (False, True)} <= answers

@@ -22,19 +22,27 @@ if TYPE_CHECKING:
     from lancespace_dir.manifest.reader import ManifestReader
 
 
-def enter_namespace(draft: Draft, names: Names, properties: Mapping[str, str], mode: str) -> Mapping[str, str]:
-    """Enter a namespace, and answer its properties."""
+@dataclass(frozen=True)
+class EnteredNamespace:
+    """What creating a namespace came to."""
+
+    properties: Mapping[str, str]
+    is_new: bool
+
+
+def enter_namespace(draft: Draft, names: Names, properties: Mapping[str, str], mode: str) -> EnteredNamespace:
+    """Enter a namespace."""
     object_id = identifiers.join(names)
     need_namespace(draft, names[:-1])
     old = draft.get(object_id)
     if old is not None and (mode == "Create" or old.object_type != NAMESPACE):
         raise namespace_exists(names, old.object_type)
     if old is not None and mode == "ExistOk":
-        return old.properties
+        return EnteredNamespace(old.properties, is_new=False)
     if old is not None:
         _need_empty(draft, object_id)
     draft.put(Entry(object_id, NAMESPACE, metadata=metadata_of(properties)))
-    return properties
+    return EnteredNamespace(properties, is_new=old is None)
 
 
 @dataclass
@@ -89,15 +97,23 @@ def rows_of(draft: Draft, names: Names) -> list[Entry]:
 
 
 def put_back(draft: Draft, names: Names, place: Place, rows: Iterable[Entry]) -> None:
-    """Undo that a table was entered at a place, unless its row is another one by now."""
+    """Undo that a table was entered at a place, unless its row is another one by now.
+
+    What it replaced comes back, unless another table is there by now.
+    """
     object_id = identifiers.join(names)
     entry = draft.get(object_id)
     if entry is None or entry.location != place.location:
         return
     versionrows.remove_all(draft, object_id)
     draft.remove(object_id)
-    for row in rows:
+    for row in rows if all(is_free(draft, row) for row in rows) else ():
         draft.put(row)
+
+
+def is_free(draft: Draft, entry: Entry) -> bool:
+    """Whether no table is at the location of a row that is to come back."""
+    return entry.object_type != TABLE or next(draft.tables_at(entry.location or ""), None) is None
 
 
 def replace_properties(draft: Draft, names: Names, properties: Mapping[str, str]) -> None:

@@ -26,7 +26,7 @@ from lancespace_dir.look import Look
 from lancespace_dir.manifest.listings import parent_of
 from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, TABLE, TABLE_VERSION, Entry
 from lancespace_dir.reservations import RESERVATION
-from lancespace_dir.root import CLAIM, DEREGISTERED, JOBS, TABLE_SUFFIX, belongs_to_catalog
+from lancespace_dir.root import DEREGISTERED, JOBS, TABLE_SUFFIX, belongs_to_catalog, is_claim
 from lancespace_dir.v2 import ManifestCatalog
 
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ def _table(look: Look, location: str, inside: set[str], about: Callable[..., Fin
         gone = f"no version is left in '_versions' at {location!r}, so nobody can read the files there"
         yield about(NO_VERSION, detail=f"{gone}: put it back from a backup, or drop the table")
     for name in inside:
-        if name.startswith(CLAIM) and look.is_old(f"{location}/{name}"):
-            yield Finding(LEFTOVER, f"{location}/{name}", "a repair was interrupted before it deleted the directory")
+        if is_claim(name) and look.is_old(f"{location}/{name}"):
+            yield Finding(LEFTOVER, f"{location}/{name}", "a drop or a repair of the table was interrupted")
     if FOLDER in inside:
         yield from _abandoned(look, f"{location}/{FOLDER}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -30,42 +30,81 @@ def drop(catalog: ManifestCatalog, names: Names) -> Place:
     one that is deregistered can be dropped too.
     """
     own = root.root_location(names[0])
-    with catalog.manifest.one_look(), _seen(catalog, own, if_needed=len(names) == 1) as seen:
-        try:
-            place, has_row = catalog.find_row(names)
-        except TableNotFoundError:
-            place, has_row = catalog.deregistered_v1(names), False
+    with _seen(catalog, own, if_needed=len(names) == 1) as seen:
+        with catalog.manifest.one_look():
+            found = _take_from_catalog(catalog, names, seen)
+        if found is None:
+            return _drop_deregistered(catalog, names, seen)
+        place, taken, is_decisive = found
         if not catalog.is_own(names, place):
-            taken = _take_out(catalog, names, place, None)
             delete_files(catalog, taken)
-            return place
-        is_decisive = not has_row or _shows_itself(catalog, own, seen)
-        if not has_row:
-            if seen is None:  # Another caller made it since.
-                raise no_table(names)
-            other = next((entry.object_id for entry in catalog.tables_at(own) if entry.object_id != names[0]), None)
-            if other is not None and _stays(catalog, place, changes.Taken([place], {own: other})):
-                catalog.listing.hide(own)
-                return place
-            _claim(catalog, names, place)
-        taken = _take_out(catalog, names, place, seen)
-        if _stays(catalog, place, taken):
+        elif _stays(catalog, own, taken.sharers.get(own)):
             catalog.listing.hide(own)
-            return place
-        try:
-            if seen is not None:
-                seen.remove()
-        except FileNotFoundError as error:
-            if is_decisive:  # Only who removes a directory that shows the table by itself has dropped the table.
-                raise no_table(names) from error
+        elif seen is not None:
+            _remove(catalog, names, seen, is_decisive=is_decisive)
         return place
 
 
 def delete_files(catalog: ManifestCatalog, taken: changes.Taken) -> None:
     """Delete the files of tables whose rows were taken out."""
-    for place in taken.places:
-        if not _stays(catalog, place, taken):
-            catalog.listing.delete(place.location)
+    locations = [place.location for place in taken.places]
+    own = [location for location in locations if not _stays(catalog, location, taken.sharers.get(location))]
+    catalog.listing.delete(own, lambda claimed: _kept(catalog, claimed))
+
+
+def _kept(catalog: ManifestCatalog, locations: Iterable[str]) -> set[str]:
+    """The locations that tables were registered at meanwhile."""
+    sharers = {location: entry.object_id for location, entry in catalog.tables_at_any(locations)}
+    return {location for location, other in sharers.items() if _stays(catalog, location, other)}
+
+
+def _remove(catalog: ManifestCatalog, names: Names, seen: SeenTable, *, is_decisive: bool) -> None:
+    """Delete the directory of a table of the root.
+
+    Raises:
+        TableNotFoundError: The directory shows the table by itself, and another caller has removed it: only that one
+            has dropped the table.
+    """
+    own = root.root_location(names[0])
+    try:
+        if not seen.remove(lambda: bool(_kept(catalog, [own]))) and catalog.manifest.get(names[0]) is None:
+            catalog.listing.hide(own)
+    except FileNotFoundError as error:
+        if is_decisive:
+            raise no_table(names) from error
+
+
+def _drop_deregistered(catalog: ManifestCatalog, names: Names, seen: SeenTable | None) -> Place:
+    """Delete a directory that is hidden. One that is claimed is what another drop, under way or dead, has left."""
+    place = catalog.deregistered_v1(names)
+    catalog.need_unused(names)
+    if seen is None:
+        raise no_table(names)
+    is_claimed = any(map(root.is_claim, seen.contents))
+    try:
+        is_removed = seen.remove(lambda: bool(catalog.tables_at(place.location)))
+    except FileNotFoundError as error:
+        raise no_table(names) from error
+    if is_claimed or not is_removed:
+        raise no_table(names)
+    return place
+
+
+def _take_from_catalog(
+    catalog: ManifestCatalog, names: Names, seen: SeenTable | None
+) -> tuple[Place, changes.Taken, bool] | None:
+    """Take the row out; what it was, and whether only the caller who deletes the directory has dropped the table.
+
+    None if there is no such table.
+    """
+    try:
+        place, has_row = catalog.find_row(names)
+    except TableNotFoundError:
+        return None
+    is_own = catalog.is_own(names, place)
+    is_decisive = is_own and (not has_row or _shows_itself(catalog, place.location, seen))
+    take_out = _take_out if has_row else _take_v1_out
+    return place, take_out(catalog, names, place, seen if is_own else None), is_decisive
 
 
 def _take_out(catalog: ManifestCatalog, names: Names, place: Place, seen: SeenTable | None) -> changes.Taken:
@@ -80,17 +119,23 @@ def _take_out(catalog: ManifestCatalog, names: Names, place: Place, seen: SeenTa
     return catalog.manifest.mutate(take_out)
 
 
-def _claim(catalog: ManifestCatalog, names: Names, place: Place) -> None:
-    """Give a V1 table a row that is to be taken out at once.
+def _take_v1_out(catalog: ManifestCatalog, names: Names, place: Place, seen: SeenTable | None) -> changes.Taken:
+    """Give a V1 table a row, and take it out; nobody else can register or rename it meanwhile.
 
     Raises:
         ConcurrentModificationError: Another caller gave it one, or created another table of this name.
     """
+    if seen is None:  # Another caller made it since.
+        raise no_table(names)
+    other = next((entry.object_id for entry in catalog.tables_at(place.location) if entry.object_id != names[0]), None)
+    if other is not None:
+        return changes.Taken([place], {place.location: other})
     catalog.need_unused(names)
     if not catalog.enter_v1(names, place):
         raise ConcurrentModificationError(
             f"The table {identifiers.show(names)!r} was changed by another caller at the same time: try again."
         )
+    return _take_out(catalog, names, place, seen)
 
 
 def _shows_itself(catalog: ManifestCatalog, location: str, seen: SeenTable | None) -> bool:
@@ -112,14 +157,13 @@ def _seen(catalog: ManifestCatalog, location: str, *, if_needed: bool = True) ->
             seen.close()
 
 
-def _stays(catalog: ManifestCatalog, place: Place, taken: changes.Taken) -> bool:
+def _stays(catalog: ManifestCatalog, location: str, other: str | None) -> bool:
     """Whether the files of a table that was dropped stay, since they may be those of another, too."""
-    other = taken.sharers.get(place.location)
     if other is not None:
-        _log.warning("Dropped a table and kept its files at %r: the table %r is there, too", place.location, other)
+        _log.warning("Dropped a table and kept its files at %r: the table %r is there, too", location, other)
         return True
     try:
-        root.relative("/".join(relative_steps(place.location)), catalog.listing.location)
+        root.relative("/".join(relative_steps(location)), catalog.listing.location)
     except InvalidInputError as error:
         _log.warning("Dropped a table and kept its files: %s", error)
         return True

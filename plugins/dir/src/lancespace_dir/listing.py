@@ -17,12 +17,12 @@ from lancespace.storage import scheme_of
 from lancespace.storage.conditions import require_conditions
 from lancespace.storage.local import is_staged
 from lancespace.storage.reading import read
-from lancespace_dir.root import CLAIM, DEREGISTERED, RESERVED, TABLE_SUFFIX, root_location
+from lancespace_dir.root import DEREGISTERED, RESERVED, TABLE_SUFFIX, is_claim, new_claim, root_location
 from lancespace_dir.seen import SeenTable, see
 from lancespace_dir.sessions import is_same_for_all, open_session, takes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from lance.file import LanceFileSession
 
@@ -58,7 +58,7 @@ class Listing:
 
     def shows(self, location: str, contents: Collection[str]) -> bool:
         """Whether a directory with these contents is a table by itself."""
-        if not contents or DEREGISTERED in contents:
+        if DEREGISTERED in contents or all(map(is_claim, contents)):
             return False
         return not self.is_marked(location, contents)
 
@@ -145,17 +145,31 @@ class Listing:
         """
         return see(self._storage, location)
 
-    def delete(self, location: str) -> None:
-        """Delete a table directory, its mark last: what a crash leaves stays hidden, and a repeat goes on."""
-        self._storage.delete_tree(self._path(location), last=self._path(location, DEREGISTERED))
+    def delete(self, locations: Iterable[str], needed: Callable[[Collection[str]], Collection[str]]) -> Collection[str]:
+        """Delete directories that no table has any more.
+
+        Each is claimed first. Only then the catalog is asked which of them a table has: who registers one enters it
+        and then looks for claims, so one of the two sees the other.
+
+        Args:
+            locations: The directories.
+            needed: Tells which of the given directories tables have.
+
+        Returns:
+            Those that tables have; they stay.
+        """
+        claims = {location: self.claim(location) for location in locations if self.is_occupied(location)}
+        kept = set(needed(claims.keys())) if claims else set()
+        for location, claim in claims.items():
+            if location in kept:
+                self._storage.delete_tree(claim)
+            else:
+                self._storage.delete_tree(self._path(location), last=claim)
+        return kept
 
     def claim(self, location: str) -> str:
-        """Mark a directory that is to be deleted, and return the path of the mark.
-
-        Who deletes puts the mark and then looks for a table at the location. Who registers a table there enters it and
-        then looks for the mark. So at least one of them sees the other.
-        """
-        path = self._path(location, f"{CLAIM}{uuid.uuid4().hex}")
+        """Mark a directory that is to be deleted, and return the path of the mark."""
+        path = self._path(location, new_claim())
         self._storage.put_if_absent(path, _signature(), unique=True)
         return path
 

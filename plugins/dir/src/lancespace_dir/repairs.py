@@ -7,7 +7,7 @@ interrupted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -95,16 +95,14 @@ def _delete(repair: Repair, finding: Finding) -> bool:
 
 
 def _delete_orphan(repair: Repair, finding: Finding) -> bool:
-    """Delete a directory that no table is in. A claim excludes those who register a table there meanwhile."""
-    storage, listing = repair.backend.storage, Listing(repair.backend.storage)
+    """Delete a directory that no table is in."""
     if _is_named(repair, finding.subject) or not repair.look().is_old(finding.subject):
         return False
-    claim = listing.claim(finding.subject)
-    if _is_named(repair, finding.subject):
-        storage.delete_tree(claim)
-        return False
-    storage.delete_tree(f"{storage.path()}/{finding.subject}", last=claim)
-    return True
+
+    def needed(locations: Collection[str]) -> Collection[str]:
+        return [location for location in locations if _is_named(repair, location)]
+
+    return not Listing(repair.backend.storage).delete([finding.subject], needed)
 
 
 def _is_named(repair: Repair, location: str) -> bool:

@@ -36,7 +36,7 @@ def take_out(manifest: Manifest, entry: Entry, is_empty: Callable[[], bool]) -> 
         return True
 
     def put_back(draft: Draft) -> None:
-        if draft.get(entry.object_id) is None:
+        if draft.get(entry.object_id) is None and changes.is_free(draft, entry):
             draft.put(entry)
 
     if not manifest.mutate(remove):

@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import uuid
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -25,7 +26,7 @@ RESERVED = ".lance-reserved"
 DEREGISTERED = ".lance-deregistered"
 """Marks the directory of a table that was deregistered: V1 readers do not show it."""
 CLAIM = ".lance-deleting-"
-"""Begins the name of a mark that says: whoever put it here deletes the directory unless a table is registered there."""
+"""Begins the name of a mark in a directory that a drop or fsck is about to delete, unless a table is there by then."""
 _MANIFEST = "__manifest"
 """Begins the name of the manifest's directory."""
 JOBS = "__jobs"
@@ -149,8 +150,18 @@ def belongs_to_catalog(name: str) -> bool:
     return name == JOBS or (name.startswith(_MANIFEST) and not name.endswith(TABLE_SUFFIX))
 
 
+def new_claim() -> str:
+    """The name of a mark for a directory that is to be deleted."""
+    return f"{CLAIM}{uuid.uuid4().hex}"
+
+
+def is_claim(name: str) -> bool:
+    """Whether a file in a directory says that it is to be deleted."""
+    return name.startswith(CLAIM)
+
+
 def _is_mark(name: str) -> bool:
-    return is_staged(name) or name in {RESERVED, DEREGISTERED} or name.startswith(CLAIM)
+    return is_staged(name) or name in {RESERVED, DEREGISTERED} or is_claim(name)
 
 
 def _refuse(location: str, root: str) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from lancespace.storage.local import is_staged
-from lancespace_dir.root import DEREGISTERED, TABLE_SUFFIX, new_location
+from lancespace_dir.root import DEREGISTERED, TABLE_SUFFIX, is_claim, new_claim, new_location
 
 if TYPE_CHECKING:
     from lancespace.storage import Storage
@@ -34,8 +34,15 @@ class SeenTable(Protocol):
     def is_current(self) -> bool:
         """Whether it is still in its place."""
 
-    def remove(self) -> None:
+    def remove(self, is_needed: Callable[[], bool]) -> bool:
         """Take the table out of sight and delete it; another one that is in its place by now stays as it is.
+
+        Args:
+            is_needed: Whether a table of the catalog has these files. It is asked when they are claimed: whoever
+                registers a table there enters it and then looks for claims, so one of the two sees the other.
+
+        Returns:
+            False if the files are needed and stay.
 
         Raises:
             FileNotFoundError: It is gone: another caller removed it.
@@ -78,16 +85,30 @@ class _Directory:
         except FileNotFoundError:
             return False
 
-    def remove(self) -> None:
-        """Move all of it elsewhere, and delete it there."""
-        with suppress(FileExistsError):
-            os.close(os.open(DEREGISTERED, os.O_CREAT | os.O_EXCL | os.O_WRONLY, dir_fd=self._opened))
+    def remove(self, is_needed: Callable[[], bool]) -> bool:
+        """Claim it, move all of it elsewhere, and delete it there."""
+        claim = new_claim()
+        self._put(claim)
+        try:
+            if is_needed():
+                self._need_current()
+                return False
+            self._move_away(claim)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(claim, dir_fd=self._opened)
+        with suppress(OSError):
+            Path(self._path).rmdir()  # Of what is not empty, by then another table, nothing happens.
+        return True
+
+    def _move_away(self, claim: str) -> None:
+        self._hide()
         place = Path(self._path)
         taken = place.parent / new_location(place.name.removesuffix(TABLE_SUFFIX))
         taken.mkdir()
         try:
             for _ in range(_ROUNDS):
-                names = [name for name in self._names() if name != DEREGISTERED]
+                names = self._names(DEREGISTERED, claim)
                 if not names:
                     break
                 for name in names:
@@ -95,8 +116,6 @@ class _Directory:
             else:
                 raise BlockingIOError(errno.EBUSY, "others keep writing to the table: try again", self._path)
             os.rename(DEREGISTERED, taken / DEREGISTERED, src_dir_fd=self._opened)
-            with suppress(OSError):
-                place.rmdir()  # Of what is not empty, by then another table, nothing happens.
         finally:
             self._storage.delete_tree(str(taken))
 
@@ -104,8 +123,24 @@ class _Directory:
         """Close the directory."""
         os.close(self._opened)
 
-    def _names(self) -> list[str]:
-        return [name for name in os.listdir(self._opened) if not is_staged(name)]  # noqa: PTH208 - a descriptor
+    def _need_current(self) -> None:
+        if not self.is_current():
+            raise FileNotFoundError(errno.ENOENT, "another table has its place by now", self._path)
+
+    def _names(self, *marks: str) -> list[str]:
+        names = os.listdir(self._opened)  # noqa: PTH208 - a descriptor
+        return [name for name in names if name not in marks and not is_staged(name)]
+
+    def _hide(self) -> None:
+        """Mark it as deregistered, unless another caller has just moved all of it away."""
+        with suppress(FileExistsError):
+            self._put(DEREGISTERED)
+            if all(map(is_claim, self._names(DEREGISTERED))):
+                os.unlink(DEREGISTERED, dir_fd=self._opened)
+                raise FileNotFoundError(errno.ENOENT, "another caller removed it", self._path)
+
+    def _put(self, name: str) -> None:
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, dir_fd=self._opened))
 
     def _move(self, name: str, taken: Path) -> None:
         target = taken / name
@@ -135,14 +170,28 @@ class _Objects:
         """Whether one of its files is still there."""
         return bool(self._files.items() & self._storage.list_tree(self._path).items())
 
-    def remove(self) -> None:
-        """Hide what was seen, list it again, and delete what was listed."""
+    def remove(self, is_needed: Callable[[], bool]) -> bool:
+        """Claim what was seen, then delete it."""
+        claim = f"{self._path}/{new_claim()}"
+        self._storage.put_if_absent(claim, _content(), unique=True)
+        try:
+            if is_needed():
+                self._need_current()
+                return False
+            self._delete(claim)
+        finally:
+            self._storage.delete_files([claim])
+        return True
+
+    def _delete(self, claim: str) -> None:
+        """Hide the table, list it again, and delete what was listed."""
         content = self._hide()
         files = self._storage.list_tree(self._path)
         if not self._files.items() & files.items():
             self._unhide(content, files)
             raise FileNotFoundError(errno.ENOENT, "another table has its place by now", self._path)
         self._need_mark(content)
+        files.pop(claim, None)
         mark = {file: files.pop(file) for file in [self._mark] if file in files}
         unique = {file for file in files if self._inside(file).partition("/")[0] in _UNIQUE}
         self._storage.delete_files(unique)
@@ -156,7 +205,7 @@ class _Objects:
 
     def _hide(self) -> bytes:
         """Mark the table; the content of the mark that hides it then."""
-        content = f"dropped by {uuid.uuid4().hex}".encode()
+        content = _content()
         try:
             self._storage.put_if_absent(self._mark, content, unique=True)
         except FileExistsError:
@@ -169,9 +218,17 @@ class _Objects:
             self._need_mark(content)
             self._storage.delete_unchanged(self._mark, files[self._mark])
 
+    def _need_current(self) -> None:
+        if not self.is_current():
+            raise FileNotFoundError(errno.ENOENT, "another table has its place by now", self._path)
+
     def _need_mark(self, content: bytes) -> None:
         if bytes(self._storage.filesystem.cat_file(self._mark)) != content:
             raise FileNotFoundError(errno.ENOENT, "another caller dropped the table", self._path)
 
     def _inside(self, file: str) -> str:
         return file[len(self._path) + 1 :]
+
+
+def _content() -> bytes:
+    return f"dropped by {uuid.uuid4().hex}".encode()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from lancespace import identifiers
 from lancespace.backends.messages import namespace_exists, no_namespace, no_table, table_exists
 from lancespace.storage.locations import location_taken
 from lancespace.views.marks import View
-from lancespace_dir import root
+from lancespace_dir import reservations, root
 from lancespace_dir.catalogs import Names, Place
 from lancespace_dir.listing import Listing
 from lancespace_dir.manifest.committer import Manifest
@@ -29,6 +29,7 @@ class ListingCatalog:
     """Tables of the root namespace only; there is nowhere to keep namespaces or properties."""
 
     def __init__(self, storage: Storage) -> None:
+        self._storage = storage
         self._listing = listing = Listing(storage)
         self._root = storage.location
         self._manifest = Manifest(storage, commit_retries=0, with_upkeep=False)
@@ -94,11 +95,12 @@ class ListingCatalog:
             raise table_exists_deregistered(name)
         if self._listing.is_occupied(place.location):
             raise table_exists(names)
-        self._need_free(name)
         try:
             self._listing.reserve(place.location)
         except (FileExistsError, FileNotFoundError) as error:  # It is there, or is just being dropped.
             raise table_exists(names) from error
+        with _undone_on_failure(lambda: reservations.delete_marks(self._storage, place.location)):
+            self._need_free(name)
         return place
 
     def register(self, names: Names, location: str, properties: Mapping[str, str], *, overwrite: bool) -> Place:
@@ -116,6 +118,8 @@ class ListingCatalog:
         if holder is not None:
             raise location_taken(place.location, holder.object_id.split(identifiers.DELIMITER))
         self._listing.show(place.location)
+        with _undone_on_failure(lambda: self._listing.hide(place.location)):
+            self._need_free(name)
         return place
 
     def replace_properties(self, names: Names, properties: Mapping[str, str], check: Callable[[Place], None]) -> None:
@@ -136,24 +140,26 @@ class ListingCatalog:
     def rename(self, names: Names, target: Names) -> None:
         """Move the directory, which only a local file system can do in one step."""
         source, name = self.find(names), self._name(target)
-        if self._listing.is_occupied(root.root_location(name)):
+        location = root.root_location(name)
+        if self._listing.is_occupied(location):
             raise table_exists(target)
-        self._need_free(name)
         try:
-            self._listing.move(source.location, root.root_location(name))
+            self._listing.move(source.location, location)
         except FileNotFoundError as error:
             raise no_table(names) from error
         except FileExistsError as error:
             raise table_exists(target) from error
+        with _undone_on_failure(lambda: self._listing.move(location, source.location)):
+            self._need_free(name)
 
     def drop(self, names: Names) -> Place:
         """Take the directory out of sight, then delete it; one that is deregistered can be dropped too."""
         location = root.root_location(self._name(names))
         try:
             with closing(self._listing.see(location)) as seen:
-                if not seen.contents or self._holder(location) is not None:
+                is_empty = all(map(root.is_claim, seen.contents))
+                if is_empty or not seen.remove(lambda: self._holder(location) is not None):
                     raise no_table(names)
-                seen.remove()
         except FileNotFoundError as error:
             raise no_table(names) from error
         return Place(location)
@@ -167,7 +173,10 @@ class ListingCatalog:
         self._manifest.close()
 
     def _need_free(self, name: str) -> None:
-        """Refuse a name that a namespace, or a table in another directory, has in the manifest."""
+        """Refuse a name that a namespace, or a table in another directory, has in the manifest.
+
+        It is asked when the directory is there. Who creates a namespace enters it, and then looks for the directory.
+        """
         entry = self._manifest.get(name)
         if entry is not None:
             raise TableAlreadyExistsError(
@@ -201,3 +210,13 @@ def table_exists_deregistered(name: str) -> Exception:
         f"The name {name!r} is held by a deregistered table at {root.root_location(name)!r}: "
         "register it again, or drop it first."
     )
+
+
+@contextmanager
+def _undone_on_failure(undo: Callable[[], object]) -> Iterator[None]:
+    """Undo what was done before if what follows fails."""
+    try:
+        yield
+    except BaseException:
+        undo()
+        raise

@@ -53,11 +53,12 @@ class ManifestCatalog:
         if not names:
             raise namespace_exists([])
         if self._shows_v1(names) and self.manifest.get(names[0]) is None:
-            location = root.root_location(names[0])
-            raise NamespaceAlreadyExistsError(
-                f"The name {names[0]!r} is that of the V1 table at {location!r}: choose another, or rename the table."
-            )
-        return self.manifest.mutate(lambda draft: changes.enter_namespace(draft, names, properties, mode))
+            raise _name_of_v1(names[0])
+        entered = self.manifest.mutate(lambda draft: changes.enter_namespace(draft, names, properties, mode))
+        if entered.is_new and self._shows_v1(names):  # A V1 writer looks for the row after it has made the directory.
+            self.manifest.mutate(lambda draft: changes.take_out_namespace(draft, names, cascade=False))
+            raise _name_of_v1(names[0])
+        return entered.properties
 
     def drop_namespace(self, names: Names, *, cascade: bool) -> Mapping[str, str]:
         """Take the row out, and with Cascade all rows below it in the same commit; then delete the tables' data."""
@@ -311,7 +312,7 @@ class ManifestCatalog:
         return self.manifest.mutate(enter)
 
     def _enter(self, names: Names, place: Place, *, overwrite: bool = False, versions: Iterable[Version] = ()) -> None:
-        """Enter a row at a location that has files; fsck may have taken these for an orphan's."""
+        """Enter a row at a location that has files, unless somebody deletes these."""
         replaced: list[Entry] = []
 
         def enter(draft: Draft) -> None:
@@ -326,13 +327,14 @@ class ManifestCatalog:
         """Whether there are files at a location.
 
         Raises:
-            InvalidTableStateError: If fsck deletes them.
+            InvalidTableStateError: If a drop or fsck deletes them.
         """
         contents = self.listing.contents(place.location)
-        if any(name.startswith(root.CLAIM) for name in contents):
+        if any(map(root.is_claim, contents)):
             raise InvalidTableStateError(
-                f"The files at {place.location!r} are being deleted by 'lancespace fsck': choose another location. "
-                f"If it was interrupted, run it again, or delete '{place.location}/{root.CLAIM}*' to keep the rest."
+                f"The files at {place.location!r} are being deleted by a drop or by 'lancespace fsck': choose another "
+                f"location. If that was interrupted, delete '{place.location}/{root.CLAIM}*' to keep the files, or run "
+                "'lancespace fsck --repair --delete-orphans'."
             )
         return bool(contents)
 
@@ -340,7 +342,7 @@ class ManifestCatalog:
         """See that the files of a table that was just entered are still there; otherwise undo the entry.
 
         Raises:
-            InvalidTableStateError: If fsck deletes them, or has.
+            InvalidTableStateError: If a drop or fsck deletes them, or has.
         """
         try:
             is_whole = self.has_files(place) or not has_files
@@ -397,8 +399,12 @@ class ManifestCatalog:
 
     def tables_at(self, location: str) -> list[Entry]:
         """The rows of tables whose location is the given one, contains it, or lies inside it."""
+        return [entry for _, entry in self.tables_at_any([location])]
+
+    def tables_at_any(self, locations: Iterable[str]) -> list[tuple[str, Entry]]:
+        """The same for several locations, each with the rows."""
         with self.manifest.reading() as reader:
-            return [entry for _, entry in reader.tables_at(location)]
+            return reader.tables_at(*locations)
 
     def _shown(self, after: str | None) -> list[str]:
         """What may be tables of the directory's own, asked before the manifest: one that gets a row is not lost."""
@@ -410,6 +416,13 @@ class ManifestCatalog:
             return known
         shown = filter(self.listing.is_table, alone)
         return list(islice(heapq.merge(known, shown), count))
+
+
+def _name_of_v1(name: str) -> NamespaceAlreadyExistsError:
+    location = root.root_location(name)
+    return NamespaceAlreadyExistsError(
+        f"The name {name!r} is that of the V1 table at {location!r}: choose another, or rename the table."
+    )
 
 
 def _without_row(reader: ManifestReader, names: list[str]) -> list[str]:
