@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from lance_namespace import InvalidInputError
 
@@ -253,3 +254,79 @@ def test_values_at_a_path():
     assert list(values_at([{"a": [["x", "1"], ["y"]]}], ["*"])) == [{"a": [["x", "1"], ["y"]]}]
     assert list(values_at([["x", "1"], ["y"]], ["*", "1"])) == ["1"]
     assert list(values_at({"x": "1", "y": None}, ["*"])) == ["1"]
+
+
+SCHEMA = pa.schema(
+    {
+        "id": pa.int64(),
+        "price": pa.decimal128(10, 2),
+        "day": pa.date32(),
+        "name": pa.string(),
+        "bytes": pa.binary(),
+        "tags": pa.list_(pa.string()),
+        "numbers": pa.list_(pa.int64()),
+        "place": pa.struct({"zip": pa.int32(), "street": pa.string()}),
+        "Day": pa.string(),
+    }
+)
+CONVERTING = (
+    "CAST(name AS int) = 1",
+    "name::date = day",
+    "CAST(TRY_CAST(bytes AS string) AS int) = 1",
+    "CAST(CAST(id AS binary) AS string)::int = 1",
+    "CAST(arrow_cast(id, 'Binary') AS string)::int = 1",
+    "CAST(decode('00', 'hex') AS string)::int = 1",
+    "CAST(chr(id) AS int) = 1",
+    "CAST(substr(name, 1) AS int) = 1",
+    "CAST(substring(name from 1) AS int) = 1",
+    "CAST(name || id AS int) = 1",
+    "CAST(place.street AS int) = 1",
+    "CAST(place['street'] AS int) = 1",
+    "CAST(tags[0] AS int) = 1",
+    "tags = numbers",
+    "place = named_struct('zip', name, 'street', id)",
+    "id IN (1, name)",
+    "name BETWEEN id AND 3",
+    "day > `Day`",
+    "name > now()",
+    "name > current_date",
+    "name > interval '1 day'",
+    "greatest(price, name) > 1",
+    "array_union(numbers, tags) IS NOT NULL",
+    "date_part('year', name) = 2020",
+    "regexp_like(name, 'a', name)",
+    "(NOT (id = 1 OR id = name))",
+)
+NOT_CONVERTING = (
+    "TRY_CAST(name AS int) = 1",
+    "CAST('1' AS int) = id AND CAST(id AS string) = name",
+    "CAST(CAST(id AS string) AS int) = 1",
+    "CAST(length(name) AS double) > price",
+    "name = 'a' OR lower(name) = name",
+    "place.zip = 1 AND place.street = 'a' AND place['zip'] > 2",
+    "tags[0] = 'a' AND array_has(tags, 'a') AND array_length(tags) > 1",
+    "numbers[0] + 1 = id",
+    "left(name, 2) = 'a' AND concat(name, id) = 'a1' AND name || id = 'a1'",
+    "day > '2020-01-01' AND day > DATE '2020-01-01' AND date_part('year', day) = 2020",
+    "bytes = X'01'",
+    'name = "a"',
+    "_rowid > 1 AND _distance < 2.0",
+    "name IS NULL AND (id = 1) IS TRUE",
+    "coalesce(name, 'a') = 'a' AND nullif(id, 0) = 1",
+    "missing = 1",
+)
+
+
+@pytest.mark.parametrize("expression", CONVERTING)
+def test_conversions_of_stored_text_are_refused(expression: str):
+    with pytest.raises(InvalidInputError, match=r"filter: .*TRY_CAST"):
+        Limits().check_conversions(expression, SCHEMA, "filter")
+
+
+@pytest.mark.parametrize("expression", NOT_CONVERTING)
+def test_what_converts_no_stored_text_is_allowed(expression: str):
+    Limits().check_conversions(expression, SCHEMA, "filter")
+
+
+def test_many_terms_are_no_deep_recursion():
+    Limits().check_conversions(" OR ".join(["id = 1 AND name = 'a'"] * 2500), SCHEMA, "filter")

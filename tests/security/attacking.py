@@ -18,11 +18,12 @@ ROWS = 100
 
 
 def rows() -> pa.Table:
+    """Each text looks like a number and has a NUL: an error that shows one must not end the process."""
     vectors = pa.array([[float(n), 1.0] for n in range(ROWS)], pa.list_(pa.float32(), 2))
     return pa.table(
         {
             "id": pa.array(range(ROWS), pa.int64()),
-            "s": [f"word {n}" for n in range(ROWS)],
+            "s": [f"{n}\0" for n in range(ROWS)],
             "l": [[n, n + 1] for n in range(ROWS)],
             "v": vectors,
         }

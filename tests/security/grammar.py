@@ -25,6 +25,10 @@ _LITERALS = (
 _GREEDY = ("10000000000", "200000000", "'" + "x" * 5000 + "'", "'((a{99}){99}){99}'", "range(0, 10000000000)")
 _OPERATORS = ("+", "-", "*", "/", "%", "||", "=", "<>", "<", ">=", "AND", "OR", "LIKE", "~", "IS DISTINCT FROM", "&")
 _TYPES = ("int", "string", "float", "date", "timestamp", "decimal(38, 10)", "boolean", "binary")
+_COMPARISONS = ("=", "<>", "<", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
+_CHOOSING = ("coalesce", "nullif", "greatest", "least", "nvl", "ifnull")
+_JOINING = ("array_concat", "array_union", "array_intersect", "array_except")
+_READING = ("to_timestamp", "to_date", "to_unixtime", "to_timestamp_millis", "abs", "to_time", "st_geomfromtext")
 _FUNCTIONS = (
     *sorted(BOUNDED | GROWING | OF_ROWS | {"chr"}),
     "range",
@@ -76,6 +80,33 @@ def _value(chance: random.Random, depth: int) -> str:
     if kind < 0.95:
         return f"CAST({_value(chance, depth - 1)} AS {chance.choice(_TYPES)})"
     return f"CASE WHEN {_condition(chance, depth - 1)} THEN {_value(chance, 0)} ELSE {_value(chance, 0)} END"
+
+
+def conversion(chance: random.Random) -> str:
+    """A condition that reads stored text as something else, in the open or because of what it stands beside."""
+    text = chance.choice(("s", "lower(s)", "concat(s, id)", "s || id", "reverse(s)", "array_element([s], 1)"))
+    other = chance.choice(("id", "id + 1", "length(s)", "1.5", "v[1]", "now()", "id > 1", "abs(id)"))
+    kind = chance.choice(_TYPES)
+    return chance.choice(
+        (
+            f"CAST({text} AS {kind}) IS NOT NULL",
+            f"{text}::{kind} = {other}",
+            f"TRY_CAST({text} AS {kind}) IS NULL",
+            f"arrow_cast({text}, 'Int32') = {other}",
+            f"CAST(CAST(id AS binary) AS string)::{kind} = {other}",
+            f"{text} {chance.choice(_COMPARISONS)} {other}",
+            f"{other} {chance.choice(_COMPARISONS)} {text}",
+            f"{other} IN ({text}, {other})",
+            f"{other} BETWEEN {text} AND {other}",
+            f"{chance.choice(_CHOOSING)}({other}, {text}) = {other}",
+            f"array_length([{other}, {text}]) > 0",
+            f"array_length({chance.choice(_JOINING)}(l, [{text}])) > 0",
+            f"named_struct('a', {text}) = named_struct('a', {other})",
+            f"{chance.choice(_READING)}({text}) IS NULL",
+            f"date_part('year', {text}) = {other}",
+            f"regexp_like(s, 'a', {text})",
+        )
+    )
 
 
 def _chain(chance: random.Random) -> str:

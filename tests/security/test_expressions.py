@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ import pytest
 
 from lancespace import connect
 from lancespace.testing.samples import stream
+from lancespace.testing.waiting import until
 from lancespace.views import query_view
 from plugins.server.tests.hosting import Running
 from tests.security.attacking import ARROW, attacked, peak_mb, requests_with, rows
@@ -65,6 +67,61 @@ def test_no_expression_kills_the_server(http: httpx.Client, attack: str):
     for path, body in requests_with(attack):
         answer = http.post(f"/v1/table/{path}", json=body)
         assert answer.status_code == 400, (path, answer.text)
+
+
+CONVERSIONS = {
+    "cast": "CAST(s AS int) > 0",
+    "short cast": "s::double = 1",
+    "function": "arrow_cast(s, 'Int32') = 1",
+    "bytes of a number": "CAST(CAST(CAST(id AS binary) AS string) AS int) > 0",
+    "made text": "CAST(concat('1', s) AS int) > 0",
+    "comparison": "id = s",
+    "list": "id IN (s, 1)",
+    "array": "array_length([id, s]) > 0",
+    "choice": "nullif(id, s) > 0",
+    "structs": "named_struct('a', s) = named_struct('a', id)",
+    "time": "to_timestamp(s) > now()",
+    "comparison with a time": "s > now()",
+    "flags": "regexp_like(s, 'a', s)",
+}
+
+
+@pytest.mark.parametrize("conversion", CONVERSIONS.values(), ids=CONVERSIONS)
+def test_no_conversion_of_text_with_a_nul_kills_the_server(http: httpx.Client, conversion: str):
+    for path, body in requests_with(conversion):
+        answer = http.post(f"/v1/table/{path}", json=body)
+        assert answer.status_code in {200, 400}, (path, answer.text)  # Nothing to convert; a plan is no error.
+        if path == "t/query":
+            assert "TRY_CAST" in answer.json()["error"]
+
+
+def test_no_stored_conversion_kills_the_server(http: httpx.Client):
+    """A column is computed by a job, whose stream an error would end."""
+    column = {"name": "number", "computed": "CAST(s AS int)"}
+    assert http.post("/v1/table/spare/add_columns", json={"new_columns": [column]}).status_code == 200
+
+    answer = http.post("/v1/table/spare/backfill_column", json={"column": "number"})
+
+    assert answer.status_code == 400
+    assert "TRY_CAST" in answer.json()["error"]
+
+
+def test_views_report_what_they_cannot_convert(http: httpx.Client):
+    for number, query in enumerate(
+        ("CAST(s AS int) AS x FROM t", "id AS x FROM t WHERE id = s", "max(id) AS x FROM t WHERE CAST(s AS int) > 0")
+    ):
+        view = query_view(f"SELECT {query}", pa.schema([("x", pa.int64() if number else pa.int32())]))
+        made = http.post(f"/v1/materialized_view/converted{number}/create", json={**view, "with_no_data": False})
+        ask = partial(http.post, f"/v1/transaction/{made.json()['job_id']}/describe", json={})
+        told = until(ask, lambda answer: answer.json()["status"] == "FAILED").json()
+        assert "Cannot cast string" in told["properties"]["message"]
+
+
+def test_conversions_that_cannot_fail_are_allowed(http: httpx.Client):
+    many = " OR ".join(["s = lower(s)"] * 4000)
+    for allowed in ("TRY_CAST(s AS int) > 0", "CAST(id AS string) = s", "CAST(length(s) AS double) > 1", many):
+        answer = http.post("/v1/table/t/query", json={"k": 5, "vector": {}, "filter": allowed})
+        assert answer.status_code == 200, (allowed, answer.text)
 
 
 @pytest.mark.parametrize("name", ["repeat", "lpad", "deep"])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 
 from plugins.server.tests.hosting import Running
 from tests.security.attacking import ROWS, attacked, peak_mb, requests_with
-from tests.security.grammar import expression
+from tests.security.grammar import conversion, expression
 
 LIMIT_MB = 900
 
@@ -27,13 +27,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, 
         yield both
 
 
-def _fuzz(server: tuple[Running, httpx.Client], seed: int, count: int) -> None:
+def _fuzz(
+    server: tuple[Running, httpx.Client], seed: int, count: int, make: Callable[[random.Random], str] = expression
+) -> None:
     running, http = server
     pid = running.process.pid
     workers = running.workers()
     chance = random.Random(seed)
     for number in range(count):
-        tried = expression(chance)
+        tried = make(chance)
         path, body = chance.choice(list(requests_with(tried)))
         answer = http.post(f"/v1/table/{path}", json=body)
         assert answer.status_code < 500, (seed, number, path, tried[:1000], answer.text)
@@ -45,6 +47,10 @@ def _fuzz(server: tuple[Running, httpx.Client], seed: int, count: int) -> None:
 @pytest.mark.parametrize("seed", KEPT)
 def test_random_expressions(server: tuple[Running, httpx.Client], seed: int):
     _fuzz(server, seed, QUICK)
+
+
+def test_random_conversions(server: tuple[Running, httpx.Client]):
+    _fuzz(server, 4, 2 * QUICK, conversion)
 
 
 @pytest.mark.slow

@@ -63,6 +63,8 @@ class JobOperations(TableTransactions):
                 raise InvalidInputError(f"backfill: {name!r} must be at least 1, not {value}")
         dataset = self.open(request)
         recipe = self._recipe(request, dataset)
+        if self.connection.limits is not None:
+            self.connection.limits.check_streamed(_BACKFILL, request, dataset.schema)
         if request.where is not None:
             with translated(f"backfill where {request.where!r}"):
                 dataset.scanner(columns=[], with_row_id=True, filter=shallow(request.where)).explain_plan()
@@ -130,7 +132,9 @@ class JobOperations(TableTransactions):
             self.allow_functions(request.column)
             recipe.function.check(dataset)
         elif self.connection.limits is not None:  # The expression may have come with the table.
-            self.connection.limits.check(recipe.sql, f"the expression of column {request.column!r}")
+            about = f"the expression of column {request.column!r}"
+            self.connection.limits.check(recipe.sql, about)
+            self.connection.limits.check_conversions(recipe.sql, dataset.schema, about)
         return recipe
 
     def _engine(self) -> Any:

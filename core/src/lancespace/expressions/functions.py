@@ -66,3 +66,38 @@ PATTERNS = frozenset({"regexp_count", "regexp_instr", "regexp_like", "regexp_mat
 
 OF_ROWS = frozenset(_OF_ROWS.split())
 """Aggregates, window functions and ``unnest``: the query of a view may use them, too."""
+
+_COUNTING = """
+    array_dims array_distance array_empty array_has array_has_all array_has_any array_length array_ndims array_position
+    array_positions arrays_overlap ascii bit_length cardinality char_length character_length contains contains_tokens
+    cosine_distance ends_with find_in_set instr isnan iszero length levenshtein octet_length position starts_with strpos
+    regexp_count regexp_instr regexp_like json_array_contains json_array_length json_exists json_get_bool json_get_float
+    json_get_int
+"""
+_INDEXED = """
+    array_element array_extract array_pop_back array_pop_front array_position array_remove_n array_repeat array_resize
+    array_slice element_at list_element list_extract list_pop_back list_pop_front list_position list_remove_n
+    list_repeat list_resize list_slice
+"""
+
+_BINARY = """
+    chr decode digest json_extract json_extract_with_type json_get sha224 sha256 sha384 sha512 st_geomfromtext
+    st_geomfromwkb st_point
+"""
+
+PARSING = frozenset(f"{_NUMBERS} {_TIMES} {_PLACES} arrow_cast cast generate_series map_extract range".split())
+"""They may read a text that they are given as a number or a time, and fail if it is none."""
+
+OF_TEXT = frozenset([*f"{_TEXTS} {_INDEXED} {_JSON} string_to_array string_to_list".split(), *GROWING]) - PATTERNS
+"""They take texts, and numbers beside them, without converting a text to a number."""
+
+BINARY = frozenset(_BINARY.split())
+"""Their answer may have the character NUL, or the byte 0, though their arguments have none."""
+
+COUNTING = frozenset(
+    [
+        *f"{_COUNTING} {_NUMBERS} {_TIMES} {_PLACES} arrow_cast".split(),
+        *(f"list_{name[6:]}" for name in _COUNTING.split() if name[:6] == "array_"),
+    ]
+) - {"to_char"}
+"""Their answer is a number, a time or a truth, or a list of those, whatever they are given."""

@@ -14,6 +14,7 @@ from lancespace.expressions.tokens import LanceDialect, check_depth, tokens_of
 from lancespace.operations import Operation
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from sqlglot import exp
 
 _SHORT = 1000
@@ -65,6 +66,18 @@ class Limits:
         for path in operation.searches:
             for query in values_at(request, path.split(".") if path else []):
                 self._check_search(query)
+
+    def check_streamed(self, operation: Operation, request: Any, schema: pa.Schema) -> None:
+        """Check the expressions of a request whose values are streamed from a table."""
+        for path in operation.expressions:
+            for expression in values_at(request, path.split(".")):
+                self.check_conversions(expression, schema, path)
+
+    def check_conversions(self, expression: str, schema: pa.Schema, field: str) -> None:
+        """Check one expression of a field that is streamed from a table; :meth:`check` comes first."""
+        from lancespace.expressions.conversions import check_conversions
+
+        check_conversions(expression, schema, field)
 
     def check(self, expression: str, field: str) -> int:
         """Check one expression of a field; the number of characters of its texts."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from lancespace.errors import translated
 from lancespace.hookspecs import hookimpl
+from lancespace.operations import OPERATIONS
 from lancespace.tables.access import TableAccess, name_of
 from lancespace.tables.hybrid import fuse
 from lancespace.tables.scans import hybrid_scanners, is_hybrid, scanner
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
     import lance
     from lance_namespace import QueryTableRequest
 
+    from lancespace.connection import Connection
+
 
 class QueryOperations(TableAccess):
     """query_table."""
+
+    if TYPE_CHECKING:
+        connection: Connection
 
     @hookimpl
     def query_table(self, request: QueryTableRequest) -> pa.RecordBatchReader:
@@ -32,6 +38,8 @@ class QueryOperations(TableAccess):
         - A vector and a text are a hybrid search, see :mod:`lancespace.tables.hybrid`.
         """
         dataset = self.open(request)
+        if self.connection.limits is not None:
+            self.connection.limits.check_streamed(OPERATIONS["query_table"], request, dataset.schema)
         about = f"query table {name_of(request)!r}"
         with translated(about):
             if is_hybrid(request):
