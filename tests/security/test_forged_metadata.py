@@ -10,8 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
+from lancespace import connect, views
+from lancespace.engines import JobState
+from lancespace.principals import Principal, acting
 from lancespace.testing.samples import sample, stream
+from lancespace.testing.waiting import until
 from plugins.server.tests.hosting import Running, client, served
+from tests.security.test_rights_of_work import jobs
 
 _ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
 _POLICY = """
@@ -112,6 +117,57 @@ def test_nobody_writes_the_metadata_of_columns_and_schemas(server: Running, key:
     assert repr(key) in of_schema.json()["error"]
     assert repr(key) in of_field.json()["error"]
     assert version == 1
+
+
+@pytest.mark.parametrize("creator", [None, Principal("key:mallory")], ids=["nobody", "mallory"])
+def test_an_automatic_refresh_reads_nothing_that_its_creator_may_not(tmp_path: Path, creator: Principal | None):
+    """A view that was put into the catalog past the server, over a table of somebody else, gets no rows of it."""
+    view = views.query_view("SELECT id FROM theirs.orders", sample().select(["id"]).schema, auto_refresh=True)
+    root = tmp_path / "catalog"
+    with connect("dir", {"root": str(root)}) as namespace, acting(creator):
+        for name in ("own", "theirs"):
+            namespace.create_namespace(name)
+        namespace.create_table("theirs.orders", sample())
+        namespace.create_materialized_view("own.forged", **view)
+    (tmp_path / "policy.toml").write_text(_POLICY)
+    keys = {"LANCESPACE_SERVER_API_KEYS": "owner:o,mallory:m"}
+    options = [f"root={root}", "views.cooldown=0", "--policy", str(tmp_path / "policy.toml")]
+    with served(tmp_path, "dir", *options, environment=keys) as server, _as(server, "o") as owner:
+        inserted = owner.post("/v1/table/theirs$orders/insert", content=stream(sample()), headers=_ARROW)
+        assert inserted.status_code == 200, inserted.text
+        failed = until(lambda: jobs(root), lambda found: [each.state for each in found] == [JobState.FAILED])
+        with _as(server, "m") as mallory:
+            asked = mallory.post("/v1/materialized_view/own$forged/refresh", json={}).json()["job_id"]
+            path = f"/v1/transaction/{asked}/describe"
+            until(lambda: mallory.post(path, json={}).json()["status"], lambda status: status == "FAILED")
+            rows = mallory.post("/v1/table/own$forged/count_rows", json={}).json()
+
+    assert "PermissionDeniedError" in failed[0].message
+    assert rows == 0
+
+
+def test_nobody_makes_the_automatic_refresh_read_the_tables_of_others(server: Running):
+    """Neither by a view of their own, nor by what they send to one."""
+    spy = views.query_view("SELECT * FROM theirs.orders", sample().schema, auto_refresh=True)
+    mine = views.query_view("SELECT * FROM own.rows", sample().schema, auto_refresh=True)
+    with _as(server, "m") as mallory:
+        mallory.post("/v1/table/own$rows/create", content=stream(sample()), headers=_ARROW)
+        refused = mallory.post("/v1/materialized_view/own$spy/create", json=spy)
+        made = mallory.post("/v1/materialized_view/own$mine/create", json=mine)
+        definition = {"lancespace.view.definition": json.dumps(spy)}
+        parameters = {"mode": "overwrite", "properties": json.dumps(_mark("theirs$orders"))}
+        forged = stream(sample().replace_schema_metadata(definition))
+        attacks = [
+            mallory.post("/v1/table/own$mine/create", params=parameters, content=forged, headers=_ARROW),
+            mallory.post("/v1/table/own$mine/create?mode=overwrite", content=forged, headers=_ARROW),
+            mallory.post("/v1/table/own$mine/schema_metadata/update", json=definition),
+        ]
+        told = mallory.post("/v1/table/own$mine/describe", json={"load_detailed_metadata": True}).json()
+
+    assert (refused.status_code, made.status_code) == (403, 201), refused.text + made.text
+    assert [attack.status_code for attack in attacks] == [400, 406, 400], [attack.text for attack in attacks]
+    assert json.loads(told["properties"]["lancespace.view"])["sources"] == ["own$rows"]
+    assert json.loads(told["properties"]["lancespace.view"])["creator"]["name"] == "key:mallory"
 
 
 def test_a_damaged_view_is_an_error_for_itself_only(tmp_path: Path):

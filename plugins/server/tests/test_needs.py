@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from lance_namespace import (
     DescribeTableRequest,
     DescribeTableResponse,
     InvalidInputError,
+    InvalidTableStateError,
     PermissionDeniedError,
     TransactionNotFoundError,
 )
@@ -21,6 +23,7 @@ from lancespace.functions import virtual_column
 from lancespace.operations import OPERATIONS, Subject
 from lancespace.principals import Principal
 from lancespace.testing import examples
+from lancespace.testing.samples import COUNT
 from lancespace.testing.waiting import until
 from lancespace_server.authorization import AuthorizationWrapper, authorize, with_policy
 from lancespace_server.needs import action_of
@@ -68,18 +71,65 @@ class TestTransactions:
             namespace.describe_transaction(id=[job])
 
 
-@pytest.mark.parametrize("operation", VIEWS, ids=lambda row: row.name)
-def test_a_view_needs_the_whole_catalog_to_read(tmp_path: Path, operation: Any):
-    fields = examples.fields(operation.name)
-    place = "$".join(fields["id"])
-    namespace = under(
-        policy(tmp_path, writer=("write", place), reader=("read", "**"), partly=("read write", f"{place} a$**"))
-    )
+@pytest.mark.parametrize("backend", ["memory", "dir"])
+def test_a_view_needs_to_read_its_sources_only(tmp_path: Path, backend: str):
+    grants = {"writer": ("write", "view"), "reader": ("read", "**"), "maker": ("read write", "view things")}
+    root = {"root": str(tmp_path / "catalog")} if backend == "dir" else {}
+    namespace = under(policy(tmp_path, **grants), backend, **root)
+    fields = examples.fields("create_materialized_view")
+    with acting("root"):
+        namespace.create_table(examples.TABLE, examples.data("create_table"))
+        namespace.create_table("secret", examples.data("create_table"))
 
-    for principal, missing in {"writer": "read '**'", "reader": f"write '{place}'", "partly": "read '**'"}.items():
-        with acting(principal), pytest.raises(PermissionDeniedError) as refused:
-            namespace.call(operation, fields)
-        assert missing in str(refused.value)
+    missing = {"writer": "read 'things'", "reader": "write 'view'"}
+    for principal, grant in missing.items():
+        with acting(principal), pytest.raises(PermissionDeniedError, match=grant):
+            namespace.create_materialized_view(**fields)
+    with acting("maker"):
+        for other in ("secret", "absent"):
+            spy = fields["source_query"].replace("things", other)
+            with pytest.raises(PermissionDeniedError, match=f"no grant to read '{other}', which describe_table needs"):
+                namespace.create_materialized_view(**{**fields, "source_query": spy})
+        namespace.create_materialized_view(**fields)
+        job = namespace.refresh_materialized_view(examples.VIEW).job_id
+        until(lambda: namespace.describe_transaction([job]).status, lambda status: status == "SUCCEEDED")
+        assert namespace.count_table_rows(examples.VIEW).count == COUNT
+    with acting("reader"), pytest.raises(PermissionDeniedError, match="write 'view'"):
+        namespace.refresh_materialized_view(examples.VIEW)
+
+
+@pytest.mark.parametrize("backend", ["memory", "dir"])
+def test_a_refusal_names_only_the_views_that_the_caller_may_read(tmp_path: Path, backend: str):
+    """Whatever would take the source of views away."""
+    admin = ("read write admin", "a a$**")
+    root = {"root": str(tmp_path / "catalog")} if backend == "dir" else {}
+    namespace = under(policy(tmp_path, bob=admin, eve=("admin", "a a$**")), backend, **root)
+    view = {**examples.fields("create_materialized_view"), "source_query": '{"version": 1, "sql": "SELECT * FROM a.t"}'}
+    with acting("root"):
+        for name in ("a", "z"):
+            namespace.create_namespace(name)
+        namespace.create_table("a.t", examples.data("create_table"))
+        for id_ in (["a", "seen"], ["z", "hidden"]):
+            namespace.create_materialized_view(**{**view, "id": id_})
+
+    batch = {"operations": [{"deregister_table": {"id": ["a", "t"]}}]}
+    attempts: list[tuple[str, Callable[[], Any]]] = [
+        ("'a.seen' and others you may not see. ", lambda: namespace.drop_table("a.t")),
+        ("'a.seen' and others you may not see. ", lambda: namespace.deregister_table("a.t")),
+        ("'a.seen' and others you may not see. ", lambda: namespace.rename_table("a.t", new_table_name="u")),
+        ("'a.seen' and others you may not see. ", lambda: namespace.batch_commit_tables(batch)),
+        ("all of which you may not see. ", lambda: namespace.drop_namespace("a", behavior="Cascade")),
+    ]
+    for shown, attempt in attempts:
+        told = {}
+        for principal in ("bob", "eve", "root"):
+            with acting(principal), pytest.raises(InvalidTableStateError) as refused:
+                attempt()
+            told[principal] = str(refused.value)
+        assert f"made from it: {shown}" in told["bob"]
+        assert "hidden" in told["root"]
+        assert "all of which you may not see" in told["eve"]
+        assert not any("hidden" in told[principal] for principal in ("bob", "eve"))
 
 
 class TestCascade:

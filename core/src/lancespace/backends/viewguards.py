@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lance_namespace import (
@@ -15,6 +15,7 @@ from lance_namespace import (
     InvalidTableStateError,
     ListTablesRequest,
     NamespaceNotFoundError,
+    PermissionDeniedError,
     TableNotFoundError,
     UnsupportedOperationError,
 )
@@ -27,7 +28,7 @@ from lancespace.operations import OPERATIONS, Kind, Subject
 from lancespace.principals import acting
 from lancespace.tables.access import MAIN_BRANCH, TableAccess
 from lancespace.views.auto import AutoRefresh
-from lancespace.views.marks import View, in_use, view_of
+from lancespace.views.marks import SourceInUseError, View, view_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -49,6 +50,7 @@ COMMITS = ("restore_table", "create_table_version")
 TAKE_AWAY = ("drop_table", "deregister_table", "rename_table")
 """What would leave a view without a table of the name that its query has."""
 
+_READ = OPERATIONS["describe_table"]
 _KNOWN_FOR = 10.0
 """Seconds after which views that other connections made are looked for again."""
 
@@ -98,21 +100,23 @@ class ViewGuards(TableAccess):
         """A namespace that is dropped with its tables must not leave views without their sources elsewhere."""
         names = tuple(request.id or ())
         cascade = choose("behavior", request.behavior, DROP_BEHAVIORS) == "Cascade"
-        if cascade and not self.guards_sources:
-            outside = [view for view in self.views() if view.names[: len(names)] != names]
-            users = [v.names for v in outside if any(source[: len(names)] == names for source in v.sources)]
-            if users:
-                raise in_use(names, users)
-        return (yield)
+        with self._naming_visible_views():
+            if cascade and not self.guards_sources:
+                outside = [view for view in self.views() if view.names[: len(names)] != names]
+                users = [v.names for v in outside if any(source[: len(names)] == names for source in v.sources)]
+                if users:
+                    raise SourceInUseError(names, users)
+            return (yield)
 
     @hookimpl(wrapper=True, specname="batch_commit_tables")
     def keep_sources_in_batches(self, request: BatchCommitTablesRequest) -> Around:
         """A batch takes no source of a view away, as no single operation does."""
-        if not self.guards_sources:
-            for operation in request.operations:
-                if operation.deregister_table is not None:
-                    self._refuse_source(operation.deregister_table)
-        return (yield)
+        with self._naming_visible_views():
+            if not self.guards_sources:
+                for operation in request.operations:
+                    if operation.deregister_table is not None:
+                        self._refuse_source(operation.deregister_table)
+            return (yield)
 
     @hookimpl(tryfirst=True, specname="close")
     def finish_automatic_refreshes(self) -> None:
@@ -137,7 +141,28 @@ class ViewGuards(TableAccess):
         names = tuple(getattr(request, "id", None) or ())
         users = [view.names for view in self.views() if names in view.sources]
         if users:
-            raise in_use(names, users)
+            raise SourceInUseError(names, users)
+
+    @contextmanager
+    def _naming_visible_views(self) -> Iterator[None]:
+        """A refusal names only those views that the caller may read."""
+        try:
+            yield
+        except SourceInUseError as error:
+            visible = list(filter(self._may_read, error.views))
+            is_complete = len(visible) == len(error.views)
+            raise SourceInUseError(error.names, visible, is_complete=is_complete) from None
+
+    def _may_read(self, names: Sequence[str]) -> bool:
+        try:
+            self.check_read(names)
+        except PermissionDeniedError:
+            return False
+        return True
+
+    def check_read(self, names: Sequence[str]) -> None:
+        """Raise PermissionDeniedError if the current principal may not read a table."""
+        self.connection.hooks.check_access(operation=_READ, request=DescribeTableRequest(id=list(names)))
 
     def changed(self, names: Names) -> None:
         """A table has changed: have the views that follow it refreshed."""
@@ -186,9 +211,10 @@ def _around_change(operation: str, *, of_rows: bool) -> Callable[..., Around]:
 
 def _around_removal(operation: str) -> Callable[..., Around]:
     def around(self: ViewGuards, request: BaseModel) -> Around:
-        if not self.guards_sources:
-            self._refuse_source(request)
-        return (yield)
+        with self._naming_visible_views():
+            if not self.guards_sources:
+                self._refuse_source(request)
+            return (yield)
 
     return hookimpl(wrapper=True, specname=operation)(around)
 

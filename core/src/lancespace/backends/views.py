@@ -150,6 +150,8 @@ class ViewOperations(ViewGuards):
         with acting(view.creator):
             request = RefreshMaterializedViewRequest(id=list(view.names))
             self.connection.hooks.check_access(operation=_REFRESH, request=request)
+            for source in view.sources:
+                self.check_read(source)
             if refresh.run(work):
                 self.changed(view.names)
 

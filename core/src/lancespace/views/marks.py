@@ -66,10 +66,17 @@ def base_objects(properties: Mapping[str, str] | None) -> tuple[str, ...] | None
     return None if view is None else tuple(identifiers.join(source) for source in view.sources)
 
 
-def in_use(names: Sequence[str], views: Sequence[Sequence[str]]) -> InvalidTableStateError:
+class SourceInUseError(InvalidTableStateError):
     """The refusal of a change that would take away what views are made from."""
-    shown = ", ".join(repr(identifiers.show(view)) for view in sorted(map(tuple, views)))
-    return InvalidTableStateError(
-        f"{identifiers.show(names)!r} stays as it is, since materialized views are made from it: {shown}. Drop them "
-        "first, or all together by a drop_namespace with the behavior 'Cascade'."
-    )
+
+    def __init__(self, names: Sequence[str], views: Sequence[Sequence[str]], *, is_complete: bool = True) -> None:
+        """``is_complete`` says that there are no other views than those to be named."""
+        shown = ", ".join(repr(identifiers.show(view)) for view in sorted(map(tuple, views)))
+        others = "" if is_complete else "and others you may not see" if shown else "all of which you may not see"
+        super().__init__(
+            f"{identifiers.show(names)!r} stays as it is, since materialized views are made from it: "
+            f"{' '.join(filter(None, (shown, others)))}. Drop them first, or all together by a "
+            "drop_namespace with the behavior 'Cascade'."
+        )
+        self.names = names
+        self.views = views

@@ -11,7 +11,7 @@ from lance_namespace import InvalidTableStateError
 from lancespace import identifiers
 from lancespace.backends.messages import namespace_exists, namespace_not_empty, no_namespace, no_table, table_exists
 from lancespace.storage.locations import location_taken
-from lancespace.views.marks import base_objects, in_use
+from lancespace.views.marks import SourceInUseError, base_objects
 from lancespace_dir import versionrows
 from lancespace_dir.catalogs import Names, Place
 from lancespace_dir.manifest.schema import NAMESPACE, TABLE, TABLE_VERSION, Entry, metadata_of
@@ -169,7 +169,7 @@ def need_unused(view: Draft | ManifestReader, names: Names, gone: set[str]) -> N
     used_by = [entry.object_id for entry in view.derived() if gone.intersection(entry.base_objects or ())]
     users = [identifiers.split(object_id) for object_id in used_by if object_id not in gone]
     if users:
-        raise in_use(names, users)
+        raise SourceInUseError(names, users)
 
 
 def need_location(draft: Draft, names: Names, location: str) -> None:

@@ -48,8 +48,6 @@ def needs(operation: Operation, request: Any) -> Iterator[Need]:
         yield from _of_transaction(operation, request)
     else:
         yield from _of_object(operation, request)
-    if operation.subject is Subject.VIEW:
-        yield Need("read", WHOLE_CATALOG)  # It may read any table.
     if operation.name == "rename_table":
         parent = request.id[:-1] if request.new_namespace_id is None else request.new_namespace_id
         yield Need("admin", (*parent, request.new_table_name))
