@@ -82,9 +82,10 @@ class ConnectionHooks:
     @staticmethod
     @hookspec
     def check_access(operation: Operation, request: BaseModel) -> None:
-        """Raise PermissionDeniedError if whoever acts now (``lancespace.principals``) may not do this.
+        """Raise PermissionDeniedError if the current principal (``lancespace.principals``) may not do this.
 
-        Wrappers that refuse operations implement it for work that is done outside of one: jobs, when they begin.
+        Wrappers that refuse operations implement it for checks outside of an operation, such as those of jobs when
+        they begin.
         """
 
     @staticmethod

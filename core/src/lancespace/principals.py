@@ -1,4 +1,4 @@
-"""Who is acting: set around each operation by whatever knows its callers, such as the server."""
+"""The principal of the current operation. The server sets it for each request, and jobs for their creator."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any, NamedTuple
 
 
 class Principal(NamedTuple):
-    """A caller, and the roles or groups that it had when it called."""
+    """An authenticated caller, with the roles or groups of its credentials."""
 
     name: str
-    """Such as ``key:alice``, ``jwt:alice`` or ``cert:CN=alice``."""
+    """For example ``key:alice``, ``jwt:alice`` or ``cert:CN=alice``."""
     roles: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, kept: Any) -> Principal | None:
-        """The principal that was kept as a JSON object, by ``_asdict``; None for null.
+    def of(cls, stored: Any) -> Principal | None:
+        """The principal from the JSON object that ``_asdict`` was stored as; None for null.
 
         Raises:
-            LookupError, TypeError: If it is not what we keep.
+            LookupError, TypeError: If the value has another form.
         """
-        return None if kept is None else cls(str(kept["name"]), tuple(map(str, kept["roles"])))
+        return None if stored is None else cls(str(stored["name"]), tuple(map(str, stored["roles"])))
 
 
 PRINCIPAL: ContextVar[Principal | None] = ContextVar("lancespace_principal", default=None)
-"""Unset where nobody has to be told apart: in a program that connects by itself."""
+"""None in embedded use, where there are no callers to authenticate."""
 
 
 @contextmanager
 def acting(principal: Principal | None) -> Iterator[None]:
-    """Everything inside is done by this principal, and with its rights."""
+    """Run the body as this principal."""
     token = PRINCIPAL.set(principal)
     try:
         yield

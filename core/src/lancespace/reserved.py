@@ -1,8 +1,8 @@
-"""Metadata that has a meaning for us or for Lance, and that callers therefore cannot set.
+"""Reserved metadata keys, which callers cannot set because lancespace or Lance gives them a meaning.
 
-A property such as ``lancespace.view`` makes a view of a table: it protects the view's sources and has them read. Only
-the operations that create such things write these keys; they call the backend and not the namespace, so the check
-at the namespace's entrance holds for everybody else, in this process and over REST.
+For example, the property ``lancespace.view`` turns a table into a view: its sources cannot be dropped, and refreshes
+read them. Only the operations that create views and columns write these keys. They call the backend directly, so that
+:class:`lancespace.Namespace` can refuse the keys in every request, embedded and over REST.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from lance_namespace import InvalidInputError
 from pydantic import BaseModel
 
 RESERVED_PREFIXES = ("lancespace.", "lance.namespace.", "virtual_column.", "computed_column.")
-"""Keys that begin like this are written by operations of their own: views, computed and virtual columns."""
+"""Prefixes of the keys that only lancespace writes, when it creates views, computed columns and virtual columns."""
 
 _FIELDS = frozenset({"properties", "metadata", "field_metadata"})
-"""What the spec calls the maps of a request that are kept with a namespace, a table, a version or a column."""
+"""The request fields with metadata to store with a namespace, table, version or column."""
 
 
 class _Fields(NamedTuple):
-    """The fields of a model to look at: maps of metadata, and models that may have some."""
+    """The fields of a request model that may contain metadata: maps of it, and nested models."""
 
     maps: tuple[str, ...]
     models: tuple[str, ...]
 
 
 def is_reserved(key: str) -> bool:
-    """Whether a key of metadata is not for callers to set."""
+    """Whether callers may not set a metadata key."""
     return key.startswith(RESERVED_PREFIXES)
 
 
 def refuse_reserved(operation: str, request: BaseModel) -> None:
-    """Refuse a request that sets reserved metadata, at any depth.
+    """Refuse a request that sets a reserved metadata key, also in nested models.
 
     Raises:
         InvalidInputError: Naming the key.
@@ -61,7 +61,7 @@ def _keys(part: BaseModel) -> Iterator[str]:
 
 @functools.cache
 def _fields_of(kind: type[BaseModel]) -> _Fields:
-    """Nothing at all for most requests, so that the check costs them nothing."""
+    """The fields to check, cached per model; most models have none."""
     annotations = {name: field.annotation for name, field in kind.model_fields.items()}
     maps = tuple(name for name, annotation in annotations.items() if name in _FIELDS and _is_map(annotation))
     models = tuple(name for name, annotation in annotations.items() if any(map(_has_maps, _reachable(annotation))))
@@ -73,7 +73,7 @@ def _has_maps(kind: type[BaseModel]) -> bool:
 
 
 def _reachable(annotation: Any) -> set[type[BaseModel]]:
-    """All models that a value of this type can hold; some of the spec's hold themselves."""
+    """All models that a value of this type can contain; some models of the spec are recursive."""
     found: set[type[BaseModel]] = set()
     waiting = list(_models_in(annotation))
     while waiting:
@@ -92,6 +92,6 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _is_map(annotation: Any) -> bool:
-    """Whether a type is a map, or may be one."""
+    """Whether a type is a map or a union with one."""
     origin = getattr(annotation, "__origin__", None)
     return origin is dict or origin is Mapping or any(map(_is_map, get_args(annotation)))

@@ -76,7 +76,7 @@ def test_an_operation_that_does_not_end_is_abandoned(tmp_path: Path):
 
     assert time.monotonic() - started < 10
     assert answer.startswith(b"HTTP/1.1 503 ")
-    assert b"look whether it succeeded" in answer
+    assert b"check whether it succeeded" in answer
     assert "1 operations still run after the 1 s of shutdown_timeout" in server.lines()
     assert "Traceback" not in server.lines()
 

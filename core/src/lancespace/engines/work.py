@@ -137,7 +137,7 @@ class RunningJob:
             raise JobCanceled
 
     def beat(self) -> None:
-        """Write the record if there is something to tell, and look whether somebody asks the job to stop."""
+        """Write the record if there is something to tell, and check whether the job was asked to stop."""
         if not self._is_to_stop.is_set() and self._records.is_to_cancel(self.status.job_id):
             self.stop()
         self.write()

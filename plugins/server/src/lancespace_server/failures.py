@@ -152,7 +152,7 @@ def timed_out(seconds: float) -> Failure:
     return Failure(
         504,
         ErrorCode.SERVICE_UNAVAILABLE,
-        f"The operation takes longer than {seconds:g} s and goes on without you: look whether it succeeded "
+        f"The operation takes longer than {seconds:g} s and is still running: check whether it succeeded "
         "before you send it again.",
     )
 
@@ -162,6 +162,7 @@ def stopped() -> Failure:
     return Failure(
         503,
         ErrorCode.SERVICE_UNAVAILABLE,
-        "The server stops and could not wait for the operation: look whether it succeeded before you send it again.",
+        "The server is stopping and could not wait for the operation: check whether it succeeded before you send it "
+        "again.",
         ((b"connection", b"close"),),
     )

@@ -177,7 +177,8 @@ class Manifest:
 
     def _lead(self, batch: list[_Request[Any]]) -> None:
         error: Exception | None = InternalError(
-            "The thread that committed this change together with its own was interrupted: look whether it has happened."
+            "The thread that committed this change together with its own was interrupted: check whether the change was "
+            "made."
         )
         try:
             with translated("change the catalog's manifest"):
