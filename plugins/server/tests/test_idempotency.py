@@ -23,6 +23,7 @@ from lancespace.testing.waiting import until
 from lancespace_server import idempotency
 from lancespace_server.failures import Failure
 from lancespace_server.idempotency import Kept, Ledger
+from lancespace_server.interruptions import Outcome, Recovery, Unknown
 from plugins.server.tests.hosting import Running, client, served
 from tests.emulators.proxy import Fault, Proxy, proxy_to
 
@@ -193,12 +194,26 @@ def _attempt(server: Running, table: str, key: dict[str, str]) -> httpx.Response
 # --- the records ------------------------------------------------------------------------------------------------------
 
 
+class Unread(Recovery):
+    """Of a catalog that cannot be asked."""
+
+    def __init__(self) -> None:
+        pass
+
+    def before(self) -> str:
+        return ""
+
+    def after(self, mark: str, began: float, before: str | None) -> Outcome | None:
+        del mark, began, before
+        raise Unknown("The catalog is gone.")
+
+
 def carried(ledger: Ledger, principal: str, key: bytes, log: list[str], digest: bytes | None = b"d") -> Any:
     def write() -> Kept:
         log.append(principal)
         return Kept(200, f"{len(log)}".encode())
 
-    return ledger.once(principal, key, write, lambda: digest)
+    return ledger.once(principal, key, write, lambda: digest, Unread())
 
 
 def test_callers_have_keys_of_their_own(ledger):
@@ -217,7 +232,7 @@ def test_a_repeat_of_what_is_running_is_told_to_wait(ledger, tmp_path):
 
     other = Ledger(str(tmp_path / "writes"))  # As another process has it.
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(ledger.once, "p", b"k", write, lambda: b"d")
+        running = pool.submit(ledger.once, "p", b"k", write, lambda: b"d", Unread())
         assert begun.wait(10)
         for each in (ledger, other):
             assert carried(each, "p", b"k", []) is None
@@ -230,12 +245,13 @@ def test_a_repeat_of_what_is_running_is_told_to_wait(ledger, tmp_path):
 def test_the_outcome_of_a_process_that_died_is_not_known(ledger, tmp_path):
     script = (
         "import os, sys; from lancespace_server.idempotency import Ledger;"
-        "Ledger(sys.argv[1]).once('p', b'k', lambda: os._exit(9), lambda: None)"
+        "from plugins.server.tests.test_idempotency import Unread;"
+        "Ledger(sys.argv[1]).once('p', b'k', lambda: os._exit(9), lambda: None, Unread())"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "writes")], timeout=120, check=False)
     assert done.returncode == 9
     log: list[str] = []
-    with pytest.raises(Failure, match=r"interrupted\. Check whether the write was carried out"):
+    with pytest.raises(Failure, match=r"interrupted\. The catalog is gone\. Check whether the write was carried out"):
         carried(ledger, "p", b"k", log)
     assert not log
 
@@ -248,7 +264,7 @@ def test_a_write_that_may_have_happened_is_not_tried_again(ledger, error, status
     log: list[str] = []
     for write in (fail, lambda: log.append("again")):
         with pytest.raises(Failure, match=r"x\. Check whether the write was carried out") as caught:
-            ledger.once("p", b"k", write, lambda: b"d")
+            ledger.once("p", b"k", write, lambda: b"d", Unread())
         assert caught.value.status == status
         assert not any(name == b"retry-after" for name, _ in caught.value.headers)
     assert not log
@@ -269,9 +285,9 @@ def test_records_end(ledger, monkeypatch):
 
 def test_an_answer_that_is_too_large_is_not_kept(ledger):
     big = Kept(200, b"x" * (idempotency.MOST_ANSWER_BYTES + 1))
-    assert ledger.once("p", b"k", lambda: big, lambda: b"d") == big
+    assert ledger.once("p", b"k", lambda: big, lambda: b"d", Unread()) == big
     with pytest.raises(Failure, match="was carried out; its answer was too large"):
-        ledger.once("p", b"k", lambda: big, lambda: b"d")
+        ledger.once("p", b"k", lambda: big, lambda: b"d", Unread())
 
 
 def test_a_file_that_cannot_be_used_is_refused_at_once(tmp_path):

@@ -20,6 +20,7 @@ from lance_namespace import (
     DeclareTableResponse,
     DescribeTableRequest,
     InternalError,
+    LanceNamespaceError,
     TableAlreadyExistsError,
     TableNotFoundError,
     TableVersionNotFoundError,
@@ -31,6 +32,7 @@ from lancespace.backends.messages import table_exists
 from lancespace.errors import translate, translated
 from lancespace.hookspecs import hookimpl
 from lancespace.tables.access import TableAccess, TableRef
+from lancespace.writes import marks, message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from lancespace.arrow import ArrowData
     from lancespace.backends.entries import TableEntry
 
+
+_DROPPED = (ConcurrentModificationError, TableNotFoundError)
+"""The errors after which a table that was declared is not there any more, or another one is."""
 
 STORAGE_VERSION = "new_table_data_storage_version"
 """The storage option, LanceDB's too, that says in which version of the file format a new table is written."""
@@ -87,6 +92,13 @@ class CreationOperations(TableAccess):
             if mode == "Create":
                 raise
             version = ref.open().version
+        except _DROPPED:
+            raise
+        except LanceNamespaceError as error:
+            if declared is None:
+                raise
+            remedy = f"The name {ref.name!r} stays declared: create the table again, or drop it."
+            raise type(error)(f"{str(error).rstrip('.')}. {remedy}") from error
         else:
             if entry is not None and request.properties:
                 self.merge_properties(entry, request.properties)
@@ -159,7 +171,9 @@ class CreationOperations(TableAccess):
 
         target = ref.location if ref.versions is None else ref.open()
         with translated(f"overwrite table {ref.name!r}"):
-            dataset = lance.write_dataset(reader, target, mode="overwrite", **_write_options(ref, request))
+            dataset = lance.write_dataset(
+                reader, target, mode="overwrite", transaction_properties=marks(), **_write_options(ref, request)
+            )
         if entry is not None and request.properties is not None:
             self.replace_properties(entry, request.properties)
         return self._created(request, ref, dataset.version)
@@ -230,9 +244,17 @@ def _commit_first_version(ref: TableRef, transaction: Any) -> int:
 
     # Given the operation alone, Lance first looks whether there is a table, which the catalog must be asked for.
     change = transaction if ref.versions is None else transaction.operation
+    transaction.transaction_properties = marks(
+        num_inserted_rows=sum(fragment.physical_rows for fragment in transaction.operation.fragments)
+    )
     try:
         created = lance.LanceDataset.commit(
-            ref.location, change, storage_options=dict(ref.storage_options), max_retries=0, **ref.committing()
+            ref.location,
+            change,
+            storage_options=dict(ref.storage_options),
+            max_retries=0,
+            commit_message=None if ref.versions is None else message(),
+            **ref.committing(),
         )
     except OSError as error:
         if not ref.exists():

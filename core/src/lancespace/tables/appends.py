@@ -24,6 +24,7 @@ from lancespace.errors import translated
 from lancespace.tables.access import MAIN_BRANCH, TableRef
 from lancespace.tables.layouts import fitted
 from lancespace.tables.smallfragments import INTERVAL, merge_small_fragments
+from lancespace.writes import marks
 
 _MOST_COUNTED = 10_000
 """Tables whose commits are counted at a time."""
@@ -41,6 +42,8 @@ class Append:
     branch: str | None
     schema: pa.Schema
     batches: Sequence[pa.RecordBatch]
+    marks: dict[str, str] = field(default_factory=dict)
+    """Properties for the transaction."""
     version: int | None = None
     failure: Exception | None = None
 
@@ -128,7 +131,9 @@ def append_rows(ref: TableRef, branch: str | None, schema: pa.Schema, batches: I
         NoDataError: The table has none yet; nothing was read or written.
     """
     with translated(f"insert into table {ref.name!r}"):
-        return _committed(ref, *_written(ref, branch, schema, batches))
+        dataset, transaction = _written(ref, branch, schema, batches)
+        rows = sum(fragment.physical_rows for fragment in transaction.operation.fragments)
+        return _committed(ref, dataset, transaction, marks(num_inserted_rows=rows))
 
 
 def _append_all(group: Sequence[Append]) -> None:
@@ -146,7 +151,7 @@ def _append_all(group: Sequence[Append]) -> None:
         return
     try:
         with translated(about):
-            version = _committed(one.ref, *written)
+            version = _committed(one.ref, *written, dict(chain.from_iterable(each.marks.items() for each in group)))
     except LanceNamespaceError as error:
         for each in group:
             each.failure = error
@@ -166,6 +171,7 @@ def _written(
     return dataset, write_fragments(rows, dataset, mode="append", return_transaction=True)
 
 
-def _committed(ref: TableRef, dataset: lance.LanceDataset, transaction: Any) -> int:
+def _committed(ref: TableRef, dataset: lance.LanceDataset, transaction: Any, properties: dict[str, str]) -> int:
+    transaction.transaction_properties = properties
     version: int = lance.LanceDataset.commit(dataset, transaction, **ref.committing()).version
     return version

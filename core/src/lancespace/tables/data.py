@@ -37,6 +37,7 @@ from lancespace.tables.access import TableAccess, TableRef, name_of
 from lancespace.tables.appends import Append, Appends, NoDataError, append_rows
 from lancespace.tables.fields import field_at
 from lancespace.tables.layouts import fitted, storable
+from lancespace.writes import marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,7 +125,9 @@ class DataOperations(TableAccess):
         batches, is_small = _first(reader, _SMALL_BYTES)
         try:
             if is_small:
-                return self._appends.commit(Append(ref, branch, rows.schema, batches))
+                return self._appends.commit(
+                    Append(ref, branch, rows.schema, batches, marks(num_inserted_rows=rows.count))
+                )
             return append_rows(ref, branch, rows.schema, chain(batches, reader))
         except NoDataError:
             return self._create(ref, pa.RecordBatchReader.from_batches(rows.schema, chain(batches, reader)))
@@ -133,7 +136,8 @@ class DataOperations(TableAccess):
         dataset = ref.latest(branch)
         if dataset is None:
             return self._create(ref, rows)
-        version: int = lance.write_dataset(storable(rows), dataset, mode="overwrite").version
+        done = lance.write_dataset(storable(rows), dataset, mode="overwrite", transaction_properties=marks())
+        version: int = done.version
         return version
 
     @cached_property

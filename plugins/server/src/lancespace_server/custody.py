@@ -29,8 +29,8 @@ _LINGER_SECONDS = 1.0
 
 _BODY = to_json(
     {
-        "error": "The process that ran the operation died, of this request or of another: look whether it succeeded "
-        "before you send it again.",
+        "error": "The process that ran the operation died, because of this request or another one. Check whether a "
+        "write was carried out before you send it again, or send it again with the same Idempotency-Key.",
         "code": int(ErrorCode.SERVICE_UNAVAILABLE),
     }
 )

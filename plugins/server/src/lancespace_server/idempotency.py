@@ -17,13 +17,18 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from lance_namespace import ErrorCode, InternalError, InvalidInputError, LanceNamespaceError, ServiceUnavailableError
 
+from lancespace.writes import marking
 from lancespace_server import failures
 from lancespace_server.failures import Failure
+from lancespace_server.interruptions import Unknown, other_request
 from lancespace_server.uploads import Disconnected
+
+if TYPE_CHECKING:
+    from lancespace_server.interruptions import Recovery
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +45,7 @@ _UNKNOWN = (InternalError, ServiceUnavailableError)
 _TABLE = """
 create table if not exists writes (
     name blob primary key, caller blob not null, began real not null, owner text not null,
-    digest blob, status integer not null default 0, body blob
+    before text, digest blob, status integer not null default 0, body blob
 ) without rowid
 """
 _INDEX = "create index if not exists by_caller on writes (caller, began)"
@@ -56,6 +61,8 @@ class Kept(NamedTuple):
 
 class _Record(NamedTuple):
     owner: str
+    began: float
+    before: str | None
     digest: bytes | None
     status: int
     body: bytes | None
@@ -86,11 +93,17 @@ class Ledger:
             Path(self._file_of(self._owner)).unlink(missing_ok=True)
 
     def once(
-        self, principal: str, key: bytes, write: Callable[[], Kept], digest: Callable[[], bytes | None]
+        self,
+        principal: str,
+        key: bytes,
+        write: Callable[[], Kept],
+        digest: Callable[[], bytes | None],
+        recovery: Recovery,
     ) -> Kept | None:
         """Carry out a write unless that was done before, and return its answer; None while another thread does it.
 
         ``digest`` identifies the request; it is asked once its body was read. None is a body that was not read whole.
+        ``recovery`` is asked what became of the write if its process died.
 
         Raises:
             Failure: 422 if the key belongs to another request; 500 if it is not known what became of the write.
@@ -99,26 +112,50 @@ class Ledger:
         name = _hash(caller + key)
         found = self._begin(name, caller)
         if found is None:
-            return self._carry_out(name, write, digest)
+            return self._carry_out(name, write, digest, recovery)
         if not found.status:
-            if self._lives(found.owner):
-                return None
-            raise _doubtful(500, "The process that carried out the write was interrupted")
+            return None if self._lives(found.owner) else self._resolve(name, found, write, digest, recovery)
         if found.digest is not None and found.digest != digest():
-            raise Failure(
-                422,
-                ErrorCode.INVALID_INPUT,
-                "This Idempotency-Key was used for another request: send a new key with each request.",
-            )
+            raise other_request()
         if found.status >= _FIRST_FAILURE:
             raise _doubtful(found.status, (found.body or b"").decode())
         if found.body is None:
             raise Failure(500, ErrorCode.INTERNAL, "The write was carried out; its answer was too large to be kept.")
         return Kept(found.status, found.body)
 
-    def _carry_out(self, name: bytes, write: Callable[[], Kept], digest: Callable[[], bytes | None]) -> Kept:
+    def _resolve(
+        self,
+        name: bytes,
+        found: _Record,
+        write: Callable[[], Kept],
+        digest: Callable[[], bytes | None],
+        recovery: Recovery,
+    ) -> Kept | None:
+        """The answer to a write whose process died; it is carried out now if it was not."""
         try:
-            answer = write()
+            outcome = recovery.after(name.hex(), found.began, found.before)
+        except Unknown as error:
+            raise _doubtful(500, f"The process that carried out the write was interrupted. {error}") from error
+        taken = "update writes set owner = ? where name = ? and owner = ? and status = 0 returning name"
+        if not self._note(taken, self._owner, name, found.owner):
+            return None
+        if outcome is None:
+            return self._carry_out(name, write, digest, recovery)
+        answer = Kept(*outcome)
+        self._finish(name, digest, answer)
+        return answer
+
+    def _carry_out(
+        self, name: bytes, write: Callable[[], Kept], digest: Callable[[], bytes | None], recovery: Recovery
+    ) -> Kept:
+        try:
+            self._note("update writes set before = ? where name = ?", recovery.before(), name)
+        except Exception:
+            self._execute("delete from writes where name = ?", name)
+            raise
+        try:
+            with marking(name.hex()):
+                answer = write()
         except _UNKNOWN as error:
             failure = _doubtful(failures.status_of(error.code), str(error))
             self._finish(name, digest, Kept(failure.status, str(error).encode()))
@@ -136,23 +173,26 @@ class Ledger:
         """The record of the write; None if there was none, and this thread is the one to carry it out."""
         now = time.time()
         self._clean(caller, now)
+        made = self._note(
+            "insert into writes (name, caller, began, owner) values (?, ?, ?, ?) on conflict do nothing returning name",
+            name,
+            caller,
+            now,
+            self._owner,
+        )
+        if made:
+            return None
+        found = self._note("select owner, began, before, digest, status, body from writes where name = ?", name)
+        return _Record(*found[0]) if found else self._begin(name, caller)
+
+    def _note(self, statement: str, *values: object) -> list[Any]:
+        """Execute what has to succeed before anything is changed."""
         try:
-            made = self._execute(
-                "insert into writes (name, caller, began, owner) values (?, ?, ?, ?) on conflict do nothing "
-                "returning name",
-                name,
-                caller,
-                now,
-                self._owner,
-            )
-            if made:
-                return None
-            found = self._execute("select owner, digest, status, body from writes where name = ?", name)
+            return self._execute(statement, *values)
         except sqlite3.Error as error:
             raise ServiceUnavailableError(
                 f"The server cannot write down the Idempotency-Key ({error}); nothing was changed: try again later."
             ) from error
-        return _Record(*found[0]) if found else self._begin(name, caller)
 
     def _finish(self, name: bytes, digest: Callable[[], bytes | None], answer: Kept) -> None:
         body = answer.body if len(answer.body) <= MOST_ANSWER_BYTES else None

@@ -21,6 +21,7 @@ from lancespace_server.calls import Call
 from lancespace_server.deadlines import Deadline
 from lancespace_server.downloads import Abandoned, Download
 from lancespace_server.idempotency import Kept
+from lancespace_server.interruptions import Recovery
 from lancespace_server.uploads import Disconnected, Upload
 
 if TYPE_CHECKING:
@@ -119,9 +120,12 @@ class Transfer(Call):
         if self._pace.is_fast(self._operation):
             await self._exchange.answer(self._encoded(self._ask(request)))
             return
-        await self._reply(self._pool.run, lambda: self._ask(request), lambda: hashlib.blake2b(body).digest())
+        digest = lambda: hashlib.blake2b(body).digest()  # noqa: E731
+        await self._reply(self._pool.run, request, lambda: self._ask(request), digest)
 
-    async def _reply(self, run: Run, function: Callable[[], Any], digest: Callable[[], bytes | None]) -> None:
+    async def _reply(
+        self, run: Run, request: BaseModel, function: Callable[[], Any], digest: Callable[[], bytes | None]
+    ) -> None:
         """Run the operation in a thread and send its answer; a write with a key happens once only."""
 
         def kept() -> Kept:
@@ -129,17 +133,21 @@ class Transfer(Call):
             return Kept(self._operation.status, body, tuple(headers))
 
         key = self._exchange.headers.idempotency_key
-        answer = await (self._once(run, key, kept, digest) if key and self._operation.writes else run(kept))
+        is_once = key and self._operation.writes
+        answer = await (self._once(run, key, request, kept, digest) if is_once else run(kept))
         await self._exchange.answer(self._exchange.whole(answer.status, answer.body, list(answer.headers)))
 
-    async def _once(self, run: Run, key: bytes, write: Callable[[], Kept], digest: Callable[[], bytes | None]) -> Kept:
+    async def _once(
+        self, run: Run, key: bytes, request: BaseModel, write: Callable[[], Kept], digest: Callable[[], bytes | None]
+    ) -> Kept:
         if not _KEY.fullmatch(key):
             raise InvalidInputError("An Idempotency-Key has 1 to 255 printable ASCII characters without spaces.")
         exchange = self._exchange
-        target = f"{exchange.method} {exchange.path}".encode() + b"?" + exchange.query
-        whole = lambda: None if (body := digest()) is None else body + target  # noqa: E731
+        target = f"{exchange.method} {exchange.path}?{exchange.query.decode('latin-1')}"
+        recovery = Recovery(self._namespace, self._operation, request, target)
+        whole = lambda: None if (body := digest()) is None else body + target.encode()  # noqa: E731
         for pause in _PAUSES:
-            kept = await run(lambda: self._ledger.once(exchange.principal, key, write, whole))
+            kept = await run(lambda: self._ledger.once(exchange.principal, key, write, whole, recovery))
             if kept is not None:
                 return kept  # type: ignore[no-any-return]
             await asyncio.sleep(pause)
@@ -164,7 +172,7 @@ class Transfer(Call):
             raise InvalidInputError("The body is an Arrow IPC file: send an Arrow IPC stream.")
         receiving = asyncio.ensure_future(upload.receive_rest())
         try:
-            await self._reply(self._lane.run, lambda: self._with_data(request, upload), upload.digest)
+            await self._reply(self._lane.run, request, lambda: self._with_data(request, upload), upload.digest)
         finally:
             upload.abort()
             receiving.cancel()
