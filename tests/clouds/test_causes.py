@@ -17,9 +17,10 @@ from lance_namespace import LanceNamespaceError, ServiceUnavailableError
 from lancespace.causes import table
 from lancespace.errors import translated
 from plugins.rest.tests.certificates import Authority
+from plugins.storage.gcp.tests.test_chain import account_file
 from tests.emulators.clouds import Cloud
 from tests.emulators.fixtures import CLOUDS
-from tests.emulators.refusals import REDIRECT, REFUSALS
+from tests.emulators.refusals import LATE_TOKEN, REDIRECT, REFUSALS
 from tests.emulators.serving import serving
 
 RAW = re.compile(r"<\?xml|<Code>|\{\s*\"error\"|LanceError|Location \{|source: Some|\.rs:\d|'status':|panicked")
@@ -75,6 +76,19 @@ def test_a_redirect_that_names_no_region(request: pytest.FixtureRequest):
         cloud = seen_at(endpoint, "s3", request)
         for failure in failures(cloud, "s3://bucket/lake"):
             check(failure, table.WRONG_REGION, cloud)
+            assert "ecursion" not in str(failure)
+
+
+@pytest.mark.slow
+def test_a_clock_that_google_does_not_accept(gcs_cloud: Cloud):
+    """Google's library asks for a token with the time of this machine. pylance signs one itself: that gets a 401."""
+    with serving(lambda _: LATE_TOKEN) as endpoint:
+        account = {"service_account_key": account_file(f"{endpoint}/token"), "endpoint": endpoint}
+        cloud = replace(gcs_cloud, options=account, secret_option="service_account_key")
+        storage = cloud.storage("gs://bucket/lake")
+        with pytest.raises(LanceNamespaceError) as caught, translated("write"):
+            storage.put_if_absent(f"{storage.path()}/mark", b"x")
+        check(caught.value, table.CLOCK_SKEW, cloud)
 
 
 @pytest.mark.slow

@@ -75,3 +75,16 @@ REFUSALS: dict[str, dict[str, Answer]] = {
 
 REDIRECT = _xml(301, "PermanentRedirect", _ENDPOINT)
 """S3's answer for a bucket of another region, from something in between that leaves out the header with the region."""
+
+LATE_TOKEN = Answer(
+    400,
+    json.dumps(
+        {
+            "error": "invalid_grant",
+            "error_description": "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable "
+            "timeframe. Check your iat and exp values in the JWT claim.",
+        }
+    ).encode(),
+    {"Content-Type": "application/json"},
+)
+"""What Google answers if it is asked for a token by a machine whose clock is wrong."""

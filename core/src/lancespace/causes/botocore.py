@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lancespace.causes.table import (
@@ -37,7 +38,8 @@ _UNEXPLAINED = re.compile(r"An error occurred \((40[03])\) when calling the Head
 def find(error: BaseException, text: str) -> Cause | None:
     """The cause that an error of botocore tells, or None."""
     if isinstance(error, RecursionError):
-        return WRONG_REGION if _redirects_without_end(error) else None
+        # The text of a RecursionError says nothing of the store.
+        return replace(WRONG_REGION, says_all=True) if _redirects_without_end(error) else None
     response: Any = getattr(error, "response", None)
     if isinstance(response, dict):
         answer = response.get("Error", {})
