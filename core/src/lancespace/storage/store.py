@@ -173,6 +173,8 @@ class Storage:
             found = self.filesystem.find(path, detail=True)
         except FileNotFoundError:
             return {}
+        if not isinstance(found, dict):  # Where the path is that of a file, adlfs gives its name only.
+            found = {name: self.filesystem.info(name) for name in found}
         return {str(name): _version(info) for name, info in found.items()}
 
     def delete_files(self, paths: Iterable[str]) -> None:

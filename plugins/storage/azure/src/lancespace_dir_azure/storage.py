@@ -73,6 +73,13 @@ class AzureStorage:
         return True
 
     @hookimpl
+    def delete_unchanged(self, filesystem: AbstractFileSystem, path: str, version: str) -> bool:
+        """Delete with ``If-Match``."""
+        from lancespace_dir_azure import trees
+
+        return trees.delete_unchanged(filesystem, path, version)
+
+    @hookimpl
     def vendor_properties(self) -> tuple[Property, ...]:
         """Credentials are vended as signatures."""
         return vending.PROPERTIES

@@ -42,6 +42,22 @@ def delete_tree(filesystem: AbstractFileSystem, path: str, last: str | None) -> 
             raise OSError(errno.EBUSY, "others keep writing to the directory that is to be deleted", directory)
 
 
+def delete_unchanged(filesystem: AbstractFileSystem, path: str, etag: str) -> bool:
+    """Delete a blob with this entity tag; False if it is gone, or another one."""
+    from azure.core import MatchConditions
+    from azure.core.exceptions import ResourceModifiedError, ResourceNotFoundError
+
+    container, key, _ = filesystem.split_path(path)
+    client = filesystem.service_client.get_container_client(container)
+    quoted = '"{}"'.format(etag.strip('"'))  # As it must be; in a listing, it is not.
+    condition = {"etag": quoted, "match_condition": MatchConditions.IfNotModified}
+    try:
+        sync(filesystem.loop, client.delete_blob, key, **condition)
+    except (ResourceModifiedError, ResourceNotFoundError):
+        return False
+    return True
+
+
 def _keys(filesystem: AbstractFileSystem, client: Any, key: str) -> Iterator[str]:
     if key:
         yield key

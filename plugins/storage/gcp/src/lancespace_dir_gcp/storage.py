@@ -70,6 +70,16 @@ class GcsStorage:
         return True
 
     @hookimpl
+    def delete_unchanged(self, filesystem: AbstractFileSystem, path: str, version: str) -> bool:
+        """Delete with ``ifGenerationMatch``."""
+        bucket, key, _ = filesystem.split_path(path)
+        try:
+            filesystem.call("DELETE", "b/{}/o/{}", bucket, key, ifGenerationMatch=version)
+        except (FileNotFoundError, FileExistsError):  # The latter is what gcsfs makes of a condition that failed.
+            return False
+        return True
+
+    @hookimpl
     def vendor_properties(self) -> tuple[Property, ...]:
         """Credentials are vended as downscoped tokens."""
         return vending.PROPERTIES

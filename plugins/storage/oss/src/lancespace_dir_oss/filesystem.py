@@ -116,6 +116,11 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
         except oss2.exceptions.ClientError as error:  # The name can be none of a bucket.
             raise FileNotFoundError(bucket_name) from error
 
+    def _transfer_object_info_to_dict(self, bucket: str, obj: Any) -> dict[str, Any]:
+        """With the entity tag, too: the time has whole seconds only."""
+        described: dict[str, Any] = super()._transfer_object_info_to_dict(bucket, obj)
+        return {**described, "ETag": obj.etag} if getattr(obj, "etag", None) else described
+
     def _ls_dir(self, path: str, delimiter: str = "/", prefix: str = "", **kwargs: Any) -> list[dict[str, Any]]:
         bucket, key = self.split_path(path.strip("/"))
         start = f"{key}/{prefix}" if key else prefix
