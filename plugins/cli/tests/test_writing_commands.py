@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from lancespace import jobs
+from lancespace.engines import JobState, JobStatus
+from lancespace.engines.ids import new_job_id
+from lancespace.handles import TableHandle
+from lancespace.jobs import JobFailedError, reserving
+from lancespace.jobs.stages import Stage
+from lancespace.jobs.written import Written
+from lancespace_cli.commands.writing import leaving_no_trace
+from lancespace_cli.records import records_of
 from plugins.cli.tests.conftest import orders
 
 if TYPE_CHECKING:
@@ -133,3 +143,52 @@ def test_through_pipes(terminal: Terminal, ns: Namespace):
     ]
     strange = terminal.pipe("insert", "sales.piped", "-", "--format", "csv", given=b"what\n1\n")
     assert (strange.returncode, b"the table has no column what" in strange.stderr) == (23, True)
+
+
+def test_a_failed_import_leaves_another_writer_at_its_work(ns: Namespace, files: Path):
+    (files / "damaged.parquet").write_bytes(b"this is no Parquet")
+    rows, written = orders(0, 3), list[Written]()
+    handle = TableHandle.of(ns, "sales.shared")
+    stage = Stage(handle, "other", "create")
+
+    def fail_beside_another() -> None:
+        with leaving_no_trace(ns, "sales.shared") as trace:
+            job = trace.of(jobs.import_files(ns, "sales.shared", str(files / "damaged.parquet")))
+            reserving.declare(handle)
+            written.append(stage.write(rows.to_batches(), rows.schema))
+            job.wait()
+
+    with pytest.raises(JobFailedError):
+        fail_beside_another()
+    with stage.published(written) as fragments:
+        stage.commit(rows.schema, fragments, None)
+    assert ns.table("sales.shared").count() == 3
+
+
+def test_a_failed_import_leaves_an_equal_one_at_its_work(ns: Namespace):
+    records = records_of(ns)
+    assert records is not None
+    failed, other = new_job_id(), new_job_id()
+    rows, written = orders(0, 3), list[Written]()
+    handle = TableHandle.of(ns, "sales.equal")
+    stage = Stage(handle, f"same-{failed}-shape", "create")
+
+    def fail_before_an_equal_one() -> None:
+        with leaving_no_trace(ns, "sales.equal") as trace:
+            trace.job_id = failed
+            reserving.declare(handle)
+            for job_id, state in ((failed, JobState.FAILED), (other, JobState.RUNNING)):
+                now = time.time()
+                status = JobStatus(job_id, "import", "", state, created_at=now, updated_at=now, owner="host:1")
+                records.save(status, "same")
+                assert records.claim("same", job_id) == failed
+            written.append(stage.write(rows.to_batches(), rows.schema))
+            records.keep("same", failed, "task", written[0])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail_before_an_equal_one()
+    assert records.checkpoints("same", failed) == {"task": written[0]}
+    with stage.published(written) as fragments:
+        stage.commit(rows.schema, fragments, None)
+    assert ns.table("sales.equal").count() == 3

@@ -11,6 +11,11 @@ import pytest
 from lance_namespace import InvalidInputError, UnsupportedOperationError
 
 from lancespace import jobs
+from lancespace.handles import TableHandle
+from lancespace.jobs.reserving import declare
+from lancespace.jobs.stages import Stage
+from lancespace.jobs.written import Written
+from lancespace_spark.pipeline import transforming
 from plugins.spark.tests.pipelines import INGEST, Folder
 
 if TYPE_CHECKING:
@@ -71,6 +76,28 @@ def test_a_key_that_is_there_twice_is_told_from_the_first_run_on(folder: Folder)
         assert not namespace.table("shop.log").exists()
     once = BY_KEY.replace("SELECT id, item FROM source", "SELECT id, max(item) AS item FROM source GROUP BY id")
     assert folder.run(once)["log"] == ("first run", 2)
+
+
+def test_a_transform_that_fails_leaves_another_writer_at_its_work(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with folder.namespace() as namespace:
+        namespace.create_namespace("shop")
+        handle, rows = TableHandle.of(namespace, "shop.log"), orders(1, 2, 3)
+        stage, written = Stage(handle, "other", "create"), list[Written]()
+
+        def meet_another(*_: object) -> int:
+            assert declare(handle)
+            written.append(stage.write(rows.to_batches(), rows.schema))
+            raise InvalidInputError("failed meanwhile")
+
+        monkeypatch.setattr(transforming, "_written", meet_another)
+        with pytest.raises(InvalidInputError, match="failed meanwhile"):
+            folder.run(LOG)
+
+        with stage.published(written) as fragments:
+            stage.commit(rows.schema, fragments, None)
+        assert namespace.table("shop.log").count() == 3
 
 
 def test_an_edited_append_is_refused_and_the_ways_out_work(folder: Folder) -> None:

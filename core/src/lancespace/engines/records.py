@@ -129,19 +129,18 @@ class JobRecords:
         name = f"{_CHECKPOINTS}/{fingerprint}/{first}/{digest(key)}.json"
         self._files.replace(name, json.dumps(checkpoint).encode())
 
-    def release(self, fingerprint: str, job_id: str) -> None:
-        """Drop what a job has kept, unless an equal one goes on from it."""
+    def release(self, fingerprint: str, job_id: str) -> str | None:
+        """Drop what a job has kept, and tell the job's mark; None, if an equal job goes on from it."""
         chain = self._chain(fingerprint)
         if job_id not in chain.jobs:  # It ran beside the jobs of the chain, and kept its results for itself.
             chain = Chain(chain.files, chain.folder, (job_id,))
-        if chain.jobs[-1] == job_id:
-            chain.end()
+        is_released = chain.jobs[-1] == job_id and chain.end()
+        return f"{fingerprint}-{chain.jobs[0]}" if is_released else None
 
-    def forget_results_of(self, job_id: str) -> None:
-        """Drop what is kept of a job's tasks, as :meth:`release` does, if the job is known."""
+    def forget_results_of(self, job_id: str) -> str | None:
+        """Do as :meth:`release` does for a job, if it is known: for a caller who deletes the files of its tasks."""
         record = self._record(job_id)
-        if record is not None and record["fingerprint"]:
-            self.release(record["fingerprint"], job_id)
+        return None if record is None or not record["fingerprint"] else self.release(record["fingerprint"], job_id)
 
     def prune(self, kept: int) -> None:
         """Delete the oldest records of jobs that are over, and their checkpoints, if there are more than ``kept``.

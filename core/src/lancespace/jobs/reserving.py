@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import NamespaceNotFoundError, TableAlreadyExistsError, TableNotFoundError
 
-from lancespace.jobs.stages import FOLDER
+from lancespace.jobs.stages import FOLDER, stages_of
 
 if TYPE_CHECKING:
     from lancespace.handles import TableHandle
@@ -22,16 +22,21 @@ def declare(handle: TableHandle) -> bool:
     return True
 
 
-def take_back(handle: TableHandle) -> None:
+def take_back(handle: TableHandle, mark: str | None = None) -> None:
     """Drop a table that a failed job has declared, unless others have begun to write to it.
 
     Files without a version are those of a writer that is about to commit: then the declaration stays, and harms nobody.
-    A backend that has ``drop_declared`` drops on that condition; for others the look comes right before the drop.
+    Those of the failed job are deleted, if its mark is given. A backend that has ``drop_declared`` drops on that
+    condition; for others the look comes right before the drop.
     """
     namespace = handle.namespace
     drop = getattr(namespace.backend, "drop_declared", namespace.drop_table)
     with suppress(TableNotFoundError, NamespaceNotFoundError):
-        if handle.latest() is None and not _has_files(handle):
+        if handle.latest() is not None:
+            return
+        for stage in [] if mark is None else stages_of(handle, mark):
+            stage.discard()
+        if not _has_files(handle):
             drop(list(handle.id))
 
 

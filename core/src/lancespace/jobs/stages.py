@@ -197,17 +197,26 @@ def _move(staged: Path, final: Path) -> None:
             ) from error
 
 
+def stages_of(handle: TableHandle, prefix: str) -> list[Stage]:
+    """The stages of a table whose jobs begin so."""
+    place = handle.place()
+    storage = handle.storage(place)
+    try:
+        found = storage.filesystem.ls(storage.path(f"{place.location}/{FOLDER}"), detail=False)
+    except FileNotFoundError:
+        return []
+    names = (posixpath.basename(str(path).rstrip("/")) for path in found)
+    return [Stage(handle, name, "append") for name in names if name.startswith(prefix)]
+
+
 def discard_all(handle: TableHandle, prefix: str) -> None:
     """Remove the stages whose jobs begin so, on a local disk.
 
     In an object store they stay: what they list may be part of a commit whose answer was lost.
     """
-    place = handle.place()
-    folder = Path(handle.storage(place).path(f"{place.location}/{FOLDER}"))
-    if _is_local(place) and folder.exists():
-        for stage in folder.iterdir():
-            if stage.name.startswith(prefix):
-                Stage(handle, stage.name, "append").discard()
+    if _is_local(handle.place()):
+        for stage in stages_of(handle, prefix):
+            stage.discard()
 
 
 def _is_local(place: TableRef) -> bool:

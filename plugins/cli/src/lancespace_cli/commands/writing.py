@@ -144,16 +144,26 @@ def leaving_no_trace(ns: Namespace, name: str) -> Iterator[Trace]:
     try:
         yield trace
     except BaseException:
-        if not existed and ns.table(name).exists() and _is_only_declared(ns, name):
-            ns.drop_table(name)
-            records = records_of(ns)
-            if trace.job_id is not None and records is not None:
-                records.forget_results_of(trace.job_id)
+        if not existed:
+            _give_back(ns, name, trace.job_id)
         raise
 
 
-def _is_only_declared(ns: Namespace, name: str) -> bool:
-    return bool(ns.describe_table(name, check_declared=True).is_only_declared)
+def _give_back(ns: Namespace, name: str, job_id: str | None) -> None:
+    """Take back the name of a table without data, and delete what a job kept for a repeat.
+
+    The name stays if an equal job goes on from what the job wrote, or if another writer has files there.
+    """
+    from lancespace.handles import TableHandle
+    from lancespace.jobs.reserving import take_back
+
+    handle, records = TableHandle.of(ns, name), records_of(ns)
+    if not ns.table(name).exists() or handle.latest() is not None:
+        return
+    if job_id is None:
+        ns.drop_table(name)  # Rows of one request: what came of them has no job's mark.
+    else:
+        take_back(handle, None if records is None else records.forget_results_of(job_id))
 
 
 def _insert_stream(state: State, name: str, kind: str | None, *, overwrite: bool) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from lance_namespace import InternalError, InvalidInputError, TableNotFoundError
 from pyspark.errors import PySparkException
 
+from lancespace.handles import TableHandle
+from lancespace.jobs.reserving import take_back
 from lancespace_spark.failures import cause
 from lancespace_spark.mapping import map_batches
 from lancespace_spark.merging import upsert
@@ -99,10 +101,19 @@ def _leaving_nothing(step: Step, context: Context) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if not was_there and not context.count(step.writes):
-            with suppress(TableNotFoundError):  # Spark may be about to do the same.
-                context.namespace.drop_table(step.writes)
+        if not was_there and table.exists():
+            _give_back(step, context)
         raise
+
+
+def _give_back(step: Step, context: Context) -> None:
+    """Drop a new table, unless others have begun to write to it: an upsert makes a first version without rows."""
+    latest = context.latest(step.writes)
+    if latest is None:
+        take_back(TableHandle.of(context.namespace, step.writes))
+    elif latest.version == 1 and not latest.count_rows():
+        with suppress(TableNotFoundError):
+            context.namespace.drop_table(step.writes)
 
 
 def _upserted(step: Step, rows: DataFrame, context: Context) -> int:
