@@ -148,14 +148,15 @@ class SqliteBackend(TableBackend):
         found = db.execute("SELECT location, properties FROM entries WHERE id = ?", (join(names),)).fetchone()
         return None if found is None else (found[0], json.loads(found[1]))
 
-    def _namespace(self, db: Database, names: Names) -> Properties:
+    def _namespace(self, db: Database, names: Names, table: Names = ()) -> Properties:
         match self._find(db, names):
             case (None, properties):
                 return properties
-        raise spec.NamespaceNotFoundError(f"Namespace not found: {show(names)!r}.")
+        so = f", so the table {show(table)!r} was not found" if table else ""  # lancedb looks for these words.
+        raise spec.NamespaceNotFoundError(f"Namespace not found: {show(names)!r}{so}.")
 
     def _table(self, db: Database, names: Names) -> tuple[str, Properties]:
-        self._namespace(db, names[:-1])
+        self._namespace(db, names[:-1], names)
         match self._find(db, names):
             case (str(location), properties):
                 return location, properties
@@ -167,7 +168,7 @@ class SqliteBackend(TableBackend):
         try:
             db.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
         except IntegrityError as error:
-            raise taken(f"The name {show(names)!r} is taken: choose another.") from error
+            raise taken(f"{show(names)!r} already exists: choose another name.") from error
 
     def _delete_namespace(self, db: Database, names: Names) -> None:
         try:

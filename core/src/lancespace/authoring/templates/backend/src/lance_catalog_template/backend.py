@@ -14,6 +14,8 @@ class TemplateBackend(Backend):
 
     Once it has the four operations on namespaces and ``declare_table``, ``list_tables``, ``describe_table`` and
     ``deregister_table``, derive it from ``lancespace.TableBackend`` instead: the Lance SDK then does all others.
+
+    lancedb knows errors by their words: "Table not found", "was not found", "Namespace not empty", "already exists".
     """
 
     properties = (Property("root", "Directory of the catalog", required=True, identifies=True),)
