@@ -158,7 +158,12 @@ class Listing:
         Returns:
             Those that tables have; they stay.
         """
-        claims = {location: self.claim(location) for location in locations if self.is_occupied(location)}
+        # A look costs nothing on a disk. In an object store it costs as much as the claim.
+        claims = {
+            location: self.claim(location)
+            for location in locations
+            if not self._storage.is_local or self.is_occupied(location)
+        }
         kept = set(needed(claims.keys())) if claims else set()
         for location, claim in claims.items():
             if location in kept:
