@@ -195,10 +195,10 @@ def test_a_caller_with_too_much_under_way_is_told_to_wait(root: Path):
     with connect("dir", {"root": str(root)}) as namespace:
         app: Any = create_app(namespace, ServerSettings(max_per_principal=1))
         trusted(app, "there")
-        app._operations._services.pool.admit("anonymous")
+        place = app._operations._services.pool.admit("anonymous")
 
         status, headers, _ = at_once(app, *CASES["there"])
-        app._operations._services.pool.release("anonymous")
+        place.leave()
         again, *_ = at_once(app, *CASES["there"])
 
     assert (status, headers[b"retry-after"], again) == (429, b"1", 200)

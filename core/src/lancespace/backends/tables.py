@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         ListTablesResponse,
     )
 
+    from lancespace.expressions.limits import Limits
     from lancespace.storage import Storage
 
 
@@ -76,6 +77,10 @@ class TableBackend(
     """
 
     uses_lance = True
+
+    def query_limits(self) -> Limits | None:
+        """The limits of the server, if the namespace is served."""
+        return self.connection.limits
 
     @abstractmethod
     def create_namespace(self, request: CreateNamespaceRequest) -> CreateNamespaceResponse:

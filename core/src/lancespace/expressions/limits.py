@@ -46,6 +46,8 @@ class Limits:
     """Of a query with several vectors."""
     results: int = 1_000_000
     """That all vectors of a query may ask for together."""
+    result_bytes: int = 256 << 20
+    """Memory that the rows of a search may take, as estimated from the files and the columns of the table."""
     functions: frozenset[str] = frozenset()
     """Functions that are allowed besides, by name in lower case."""
 

@@ -82,8 +82,8 @@ class Appends:
         with self._in_line(append) as line, line.commits:
             if group := self._take(line, append):
                 _append_all(group)
-        if group and append.version is not None and self._is_time_to_merge(append):
-            merge_small_fragments(append.ref, append.branch)
+                if append.version is not None and self._is_time_to_merge(append):
+                    merge_small_fragments(append.ref, append.branch)
         if append.failure is not None:
             raise append.failure
         if append.version is None:

@@ -11,7 +11,7 @@ from lancespace.hookspecs import hookimpl
 from lancespace.operations import OPERATIONS
 from lancespace.tables.access import TableAccess, name_of
 from lancespace.tables.hybrid import fuse
-from lancespace.tables.scans import hybrid_scanners, is_hybrid, scanner
+from lancespace.tables.scans import check_size, hybrid_scanners, is_hybrid, scanner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,14 +19,11 @@ if TYPE_CHECKING:
     import lance
     from lance_namespace import QueryTableRequest
 
-    from lancespace.connection import Connection
+    from lancespace.expressions.limits import Limits
 
 
 class QueryOperations(TableAccess):
     """query_table."""
-
-    if TYPE_CHECKING:
-        connection: Connection
 
     @hookimpl
     def query_table(self, request: QueryTableRequest) -> pa.RecordBatchReader:
@@ -38,14 +35,21 @@ class QueryOperations(TableAccess):
         - A vector and a text are a hybrid search, see :mod:`lancespace.tables.hybrid`.
         """
         dataset = self.open(request)
-        if self.connection.limits is not None:
-            self.connection.limits.check_streamed(OPERATIONS["query_table"], request, dataset.schema)
+        limits = self.query_limits()
+        if limits is not None:
+            limits.check_streamed(OPERATIONS["query_table"], request, dataset.schema)
         about = f"query table {name_of(request)!r}"
         with translated(about):
+            if limits is not None:
+                check_size(dataset, request, limits.result_bytes)
             if is_hybrid(request):
                 return _hybrid(dataset, request).to_reader()
             reader = scanner(dataset, request).to_reader()
         return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, about))
+
+    def query_limits(self) -> Limits | None:
+        """What a query may cost; None if there are no limits."""
+        return None
 
 
 def _hybrid(dataset: lance.LanceDataset, request: QueryTableRequest) -> pa.Table:

@@ -8,6 +8,7 @@ from lance_namespace import InvalidInputError
 
 from lancespace.expressions import all_shallow, shallow
 from lancespace.tables.fulltext import full_text
+from lancespace.tables.sizes import batch_rows, check_result
 from lancespace.tables.vectors import Query, is_batch, is_vector_query, nearest
 
 if TYPE_CHECKING:
@@ -30,9 +31,22 @@ def scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceScanner:
         return _vector_scanner(dataset, query)
     options = {"limit": query.k, "offset": query.offset, "with_row_id": query.with_row_id}
     if query.full_text_query is None:
-        return dataset.scanner(**_common(query, None), **options)
+        return dataset.scanner(**_common(query, None), **options, batch_size=batch_rows(dataset))
     text = full_text(dataset, query.full_text_query)
     return dataset.scanner(**_common(query, _SCORE), full_text_query=text, **options)
+
+
+def check_size(dataset: lance.LanceDataset, query: Query, limit: int) -> None:
+    """Refuse a search whose result takes more memory than the limit; the result of a scan is never whole in memory.
+
+    Raises:
+        InvalidInputError: Saying how large the result is.
+    """
+    wanted = query.k + (query.offset or 0)
+    if is_hybrid(query):
+        check_result(dataset, query, 2 * _to_fuse(query), limit)
+    elif is_vector_query(query) or query.full_text_query is not None:
+        check_result(dataset, query, wanted * max(1, len(query.vector.multi_vector or ())), limit)
 
 
 def hybrid_scanners(dataset: lance.LanceDataset, query: Query) -> dict[str, lance.LanceScanner]:
@@ -42,7 +56,7 @@ def hybrid_scanners(dataset: lance.LanceDataset, query: Query) -> dict[str, lanc
     """
     if is_batch(dataset, query):
         raise InvalidInputError("a hybrid query takes one vector, not several")
-    wanted = max(_FUSED_FACTOR * (query.k + (query.offset or 0)), _FUSED_LEAST)
+    wanted = _to_fuse(query)
     text = full_text(dataset, query.full_text_query)  # type: ignore[arg-type] # is_hybrid has checked it.
     return {
         "vector search": dataset.scanner(
@@ -52,6 +66,10 @@ def hybrid_scanners(dataset: lance.LanceDataset, query: Query) -> dict[str, lanc
             **_common(query, _SCORE), full_text_query=text, limit=wanted, with_row_id=True
         ),
     }
+
+
+def _to_fuse(query: Query) -> int:
+    return max(_FUSED_FACTOR * (query.k + (query.offset or 0)), _FUSED_LEAST)
 
 
 def _vector_scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceScanner:

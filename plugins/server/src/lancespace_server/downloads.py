@@ -76,11 +76,17 @@ class Download(Parts):
     # --- what follows is called by the worker thread ---
 
     def write_batches(self, reader: pa.RecordBatchReader, *, as_stream: bool) -> None:
-        """Write all batches, as an Arrow IPC file or stream."""
+        """Write all batches, as an Arrow IPC file or stream.
+
+        Raises:
+            Abandoned: If nobody takes the rest; no more batches are read then.
+        """
         sink = pa.PythonFile(self, mode="w")
         make = pa.ipc.new_stream if as_stream else pa.ipc.new_file
         with make(sink, reader.schema) as writer:
             for batch in reader:
+                if self._is_abandoned:
+                    raise Abandoned
                 writer.write_batch(batch)
 
     def write(self, data: Bytes) -> int:

@@ -127,6 +127,17 @@ def throttled(principal: str, limit: int) -> Failure:
     )
 
 
+def too_many_bytes(principal: str, limit: int) -> Failure:
+    """The requests of one caller have as many bytes in memory as one may have."""
+    return Failure(
+        429,
+        ErrorCode.THROTTLING,
+        f"The requests of {principal!r} may have {limit} bytes in memory together, and this one needs more than what "
+        "is left: wait for some to end, or send smaller record batches.",
+        _RETRY,
+    )
+
+
 def too_fast(name: str, limit: int, seconds: int) -> Failure:
     """More requests in a second than one caller, or one address, may send."""
     return Failure(

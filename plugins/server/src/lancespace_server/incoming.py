@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from lancespace_server.uploads import Upload
 
 _COPY_BYTES = 1 << 20
+_SMALL_BYTES = 1 << 20
+"""Messages up to this size are not counted for their caller; the buffer before them is."""
+
 _CONTINUATION = b"\xff\xff\xff\xff"
 
 
@@ -118,6 +121,8 @@ class _Messages:
         if size > self._limit:
             self._upload.refuse(failures.too_large("A record batch of the body", self._limit, "max_batch_bytes"))
             raise OSError("a record batch is too large")
+        if size > _SMALL_BYTES:
+            self._upload.hold(size)
 
 
 def _reader(source: _Messages) -> pa.RecordBatchReader:

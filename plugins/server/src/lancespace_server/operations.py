@@ -87,12 +87,12 @@ class OperationsApp:
         self, caller: Principal, request: Request, operation: Operation, segments: list[str], body: bytes
     ) -> Answer:
         services = self._services
-        services.pool.admit(request.principal)
+        place = services.pool.admit(request.principal)
         try:
             with acting(caller), services.tracing.span(operation.name, request):
                 return Call(services, request, operation, segments).at_once(body)
         finally:
-            services.pool.release(request.principal)
+            place.leave()
 
     async def _answer(self, exchange: Exchange) -> None:
         operation, segments = self._find(exchange)
@@ -104,12 +104,12 @@ class OperationsApp:
         PRINCIPAL.set(caller)
         services = self._services
         streams = operation.takes_data or operation.result is Payload.ARROW_FILE
-        services.pool.admit(exchange.principal, streams=streams)
+        place = services.pool.admit(exchange.principal, streams=streams)
         try:
             with services.tracing.span(operation.name, exchange):
-                await Transfer(services, exchange, operation, segments).answer()
+                await Transfer(services, exchange, operation, segments, place).answer()
         finally:
-            services.pool.release(exchange.principal, streams=streams)
+            place.leave()
 
     def _find(self, exchange: Exchange) -> tuple[Operation, list[str]]:
         path = exchange.path

@@ -95,7 +95,16 @@ class ServerSettings:
         256, "Operations of either kind that may wait for their turn, per worker; more get a 503", least=0
     )
     max_per_principal: int | None = _setting(
-        None, "Operations of one caller at once, per worker; more get a 429", least=1
+        None,
+        "Operations of one caller at once, per worker; more get a 429. By default, where callers authenticate, three "
+        "quarters of concurrency + max_waiting",
+        least=1,
+    )
+    max_bytes_per_principal: int | None = _setting(
+        None,
+        "Bytes of bodies and answers that the operations of one caller may have in memory together, per worker; more "
+        "get a 429. By default half of max_worker_bytes",
+        least=1,
     )
     max_worker_bytes: int | None = _setting(
         None,
@@ -144,8 +153,12 @@ class ServerSettings:
         """Whether a file or the environment has keys."""
         return self.api_keys is not None or API_KEYS_VARIABLE in os.environ
 
+    def authenticates(self) -> bool:
+        """Whether callers need a credential; otherwise all of them are one principal."""
+        return self.takes_api_keys() or self.jwt_jwks is not None or self.tls_client_ca is not None
+
     def _check_authentication(self) -> None:
-        authenticates = self.takes_api_keys() or self.jwt_jwks is not None or self.tls_client_ca is not None
+        authenticates = self.authenticates()
         if self.policy is not None and not authenticates:
             raise InvalidInputError("A policy needs to know who is calling: give api_keys, jwt_jwks or tls_client_ca.")
         if authenticates and self.no_authentication:

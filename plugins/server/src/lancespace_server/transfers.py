@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from lancespace_server import answers, failures, incoming, wire
 from lancespace_server.calls import Call
 from lancespace_server.deadlines import Deadline
 from lancespace_server.downloads import Abandoned, Download
+from lancespace_server.failures import Failure
 from lancespace_server.idempotency import Kept
 from lancespace_server.interruptions import Recovery
 from lancespace_server.uploads import Disconnected, Upload
@@ -32,13 +33,12 @@ if TYPE_CHECKING:
     from lancespace.operations import Operation
     from lancespace_server.downloads import Chunk
     from lancespace_server.exchange import Exchange
+    from lancespace_server.pool import Place
     from lancespace_server.services import Services
+    from lancespace_server.threads import Job
     from lancespace_server.types import Message
 
 _FILE_MAGIC = b"ARROW1"
-Run = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Runs a function in a thread."""
-
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0)
 """Seconds that a repeat waits for the first request with its key to end, before it is told to come back."""
 
@@ -49,11 +49,12 @@ _ARROW_TYPES = (answers.ARROW_STREAM, b"application/octet-stream")
 class Transfer(Call):
     """The request of one operation on its way in, and the answer on its way out."""
 
-    def __init__(self, services: Services, exchange: Exchange, operation: Operation, segments: list[str]) -> None:
+    def __init__(
+        self, services: Services, exchange: Exchange, operation: Operation, segments: list[str], place: Place
+    ) -> None:
         super().__init__(services, exchange, operation, segments)
         self._settings = services.settings
-        self._pool = services.pool
-        self._lane = services.pool.transfers
+        self._place = place
         self._parser = services.parser
         self._ledger = services.ledger
         self._exchange = exchange
@@ -83,6 +84,7 @@ class Transfer(Call):
             message = await self._receive()
             parts.append(message.get("body", b""))
             size += len(parts[-1])
+            self._place.hold(size)
             has_more = message.get("more_body", False)
             if size > limit:
                 raise failures.too_large("The body", limit, "max_json_bytes")
@@ -121,11 +123,9 @@ class Transfer(Call):
             await self._exchange.answer(self._encoded(self._ask(request)))
             return
         digest = lambda: hashlib.blake2b(body).digest()  # noqa: E731
-        await self._reply(self._pool.run, request, lambda: self._ask(request), digest)
+        await self._reply(request, lambda: self._ask(request), digest)
 
-    async def _reply(
-        self, run: Run, request: BaseModel, function: Callable[[], Any], digest: Callable[[], bytes | None]
-    ) -> None:
+    async def _reply(self, request: BaseModel, function: Callable[[], Any], digest: Callable[[], bytes | None]) -> None:
         """Run the operation in a thread and send its answer; a write with a key happens once only."""
 
         def kept() -> Kept:
@@ -134,11 +134,11 @@ class Transfer(Call):
 
         key = self._exchange.headers.idempotency_key
         is_once = key and self._operation.writes
-        answer = await (self._once(run, key, request, kept, digest) if is_once else run(kept))
+        answer = await (self._once(key, request, kept, digest) if is_once else self._place.run(kept))
         await self._exchange.answer(self._exchange.whole(answer.status, answer.body, list(answer.headers)))
 
     async def _once(
-        self, run: Run, key: bytes, request: BaseModel, write: Callable[[], Kept], digest: Callable[[], bytes | None]
+        self, key: bytes, request: BaseModel, write: Callable[[], Kept], digest: Callable[[], bytes | None]
     ) -> Kept:
         if not _KEY.fullmatch(key):
             raise InvalidInputError("An Idempotency-Key has 1 to 255 printable ASCII characters without spaces.")
@@ -147,7 +147,7 @@ class Transfer(Call):
         recovery = Recovery(self._namespace, self._operation, request, target)
         whole = lambda: None if (body := digest()) is None else body + target.encode()  # noqa: E731
         for pause in _PAUSES:
-            kept = await run(lambda: self._ledger.once(exchange.principal, key, write, whole, recovery))
+            kept = await self._place.run(lambda: self._ledger.once(exchange.principal, key, write, whole, recovery))
             if kept is not None:
                 return kept  # type: ignore[no-any-return]
             await asyncio.sleep(pause)
@@ -162,7 +162,10 @@ class Transfer(Call):
         hooks = self._namespace.backend.connection.hooks
         hooks.check_access(operation=self._operation, request=request)  # Before the body is read.
         upload = Upload(
-            self._exchange.receive, self._settings, is_digested=bool(self._exchange.headers.idempotency_key)
+            self._exchange.receive,
+            self._settings,
+            self._place.hold,
+            is_digested=bool(self._exchange.headers.idempotency_key),
         )
         self._refuse_announced()
         await upload.receive_first()
@@ -172,7 +175,7 @@ class Transfer(Call):
             raise InvalidInputError("The body is an Arrow IPC file: send an Arrow IPC stream.")
         receiving = asyncio.ensure_future(upload.receive_rest())
         try:
-            await self._reply(self._lane.run, request, lambda: self._with_data(request, upload), upload.digest)
+            await self._reply(request, lambda: self._with_data(request, upload), upload.digest)
         finally:
             upload.abort()
             receiving.cancel()
@@ -205,11 +208,9 @@ class Transfer(Call):
         request = await self._parsed(await self._json_body())
         as_stream = answers.ARROW_STREAM in self._exchange.headers.accept
         download = Download(self._settings)
-        job = self._lane.threads.start(lambda: self._query(request, download, as_stream=as_stream))
+        job = self._place.start(lambda: self._query(request, download, as_stream=as_stream))
         try:
-            with Deadline(self._settings.request_timeout, lambda: self._lane.late(job)):
-                first = await download.next()
-            await self._send_all(first, download, answers.ARROW_STREAM if as_stream else answers.ARROW_FILE)
+            await self._send_all(download, job, answers.ARROW_STREAM if as_stream else answers.ARROW_FILE)
         finally:
             job.withdraw()
             download.abandon()
@@ -217,20 +218,27 @@ class Transfer(Call):
 
     def _query(self, request: BaseModel, download: Download, *, as_stream: bool) -> None:
         """Write the result; what goes wrong reaches the event loop through the download."""
-        failure = None
+        failure: Exception | None = None
         try:
+            self._place.hold(self._settings.buffer_bytes)
             with translated(self._operation.name), suppress(Abandoned):
                 answer = self._namespace.call(self._operation, request)
                 reader = answer if isinstance(answer, pa.RecordBatchReader) else from_ipc_file(answer.data)
                 download.write_batches(reader, as_stream=as_stream)
-        except LanceNamespaceError as error:
+        except (LanceNamespaceError, Failure) as error:
             failure = error
         download.finish(failure)
 
-    async def _send_all(self, chunk: Chunk, download: Download, content_type: bytes) -> None:
+    async def _send_all(self, download: Download, job: Job, content_type: bytes) -> None:
         """Send chunk after chunk; the connection sees to it that they are taken."""
+
+        async def following() -> Chunk:
+            with Deadline(self._settings.request_timeout, lambda: self._place.late(job)):
+                return await download.next()
+
+        chunk = await following()
         await self._exchange.begin(self._operation.status, content_type)
         while chunk:
             await self._exchange.send(chunk)
-            chunk = await download.next()
+            chunk = await following()
         await self._exchange.send([])

@@ -15,6 +15,8 @@ from lancespace_server.deadlines import Deadline
 from lancespace_server.failures import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lancespace_server.settings import ServerSettings
     from lancespace_server.types import Receive
 
@@ -34,9 +36,13 @@ class Upload:
     never committed; :attr:`failure` then says why.
     """
 
-    def __init__(self, receive: Receive, settings: ServerSettings, *, is_digested: bool = False) -> None:
+    def __init__(
+        self, receive: Receive, settings: ServerSettings, hold: Callable[[int], None], *, is_digested: bool = False
+    ) -> None:
+        """``hold`` is told how many bytes are in memory; it raises a :class:`Failure` if they are too many."""
         self._receive = receive
         self._settings = settings
+        self._hold = hold
         self._loop = asyncio.get_running_loop()
         self._changed = threading.Condition()
         self._room = asyncio.Event()
@@ -108,6 +114,11 @@ class Upload:
         if limit is not None and self.total > limit:
             self.refuse(failures.too_large("The body", limit, "max_data_bytes"))
             return
+        try:
+            self._hold(min(self.total, self._settings.buffer_bytes))
+        except Failure as failure:
+            self.refuse(failure)
+            return
         with self._changed:
             self._chunks.append(chunk)
             self._waiting += len(chunk)
@@ -120,6 +131,18 @@ class Upload:
             self._changed.notify()
 
     # --- what follows is called by the worker thread ---
+
+    def hold(self, size: int) -> None:
+        """Note that a message of this size is in memory, beside what waits.
+
+        Raises:
+            OSError: If that is too much; :attr:`failure` says why.
+        """
+        try:
+            self._hold(self._settings.buffer_bytes + size)
+        except Failure as failure:
+            self.refuse(failure)
+            raise OSError("too many bytes are in memory") from failure
 
     def read(self, size: int = -1) -> bytes:
         """Exactly ``size`` bytes, or less at the end of the body; everything if negative.
