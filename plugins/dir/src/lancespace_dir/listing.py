@@ -219,7 +219,7 @@ class Listing:
 
 
 def _signature() -> bytes:
-    """Ends a mark, so that a writer whose answer was lost knows his own; others only look whether the mark is there."""
+    """Ends a mark, so that a writer whose answer was lost knows his own; others only check that the mark is there."""
     return f" by {uuid.uuid4().hex}".encode()
 
 

@@ -68,7 +68,7 @@ class Look:
         return all(self.modified(file) < self._oldest for file in files)
 
     def is_older(self, location: str, days: int) -> bool:
-        """Whether all files below a location are older than so many days."""
+        """Whether all files below a location are older than ``days``."""
         oldest = self._now - timedelta(days=days)
         return all(self.modified(file) < oldest for file in self.storage.filesystem.find(self.path(location)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 Fetch = Callable[["str | None", "int | None"], "list[str]"]
-"""Answers so many names after a name, sorted; all of them for None."""
+"""Takes a name and a count; answers at most that number of names after it, sorted, or all if the count is None."""
 
 
 def filtered(fetch: Fetch, keep: Callable[[str], bool] | None) -> Fetch:

@@ -35,7 +35,7 @@ MEMORY = "memory"
 """The scheme of roots that live as long as the process."""
 MAX_DIRECTORY_BYTES = 255
 RANDOM_LENGTH = 9
-"""So many characters stand before the identifier in a location that :func:`new_location` made."""
+"""The number of characters before the identifier in a location that :func:`new_location` makes."""
 
 
 def normalise(root: str) -> str:

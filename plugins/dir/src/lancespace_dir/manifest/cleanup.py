@@ -35,7 +35,7 @@ class _Place(Protocol):
     """Where old versions are deleted."""
 
     def old(self, last: int, count: int) -> Iterable[int]:
-        """The numbers to clean up, in order: up to the last one, and at least so many."""
+        """The numbers to clean up, in order: up to the last one, and at least ``count``."""
 
     def read(self, number: int) -> bytes | None:
         """The file of a version."""

@@ -73,13 +73,13 @@ class Index:
         return [row for row, _, _ in self._live(self._numbers[path])]
 
     def children(self, parent: str, object_type: str, after: str | None = None, count: int | None = None) -> list[str]:
-        """Names right below ``parent``, sorted: so many, from after a name on."""
+        """At most ``count`` names right below ``parent`` that sort after ``after``, sorted."""
         prefix = f"{parent}{DELIMITER}" if parent else ""
         found = self._sorted().children(parent, object_type, None if after is None else prefix + after, count)
         return [object_id[len(prefix) :] for object_id in found]
 
     def all_of(self, object_type: str, after: str | None = None, count: int | None = None) -> list[str]:
-        """Identifiers of one type, sorted: so many, from after one on."""
+        """At most ``count`` identifiers of one type that sort after ``after``, sorted."""
         return self._sorted().all_of(object_type, after, count)
 
     def below(self, parent: str) -> list[Entry]:

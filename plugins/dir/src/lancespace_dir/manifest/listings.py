@@ -49,11 +49,11 @@ class Listings:
         return spot < len(ids) and ids[spot] == object_id
 
     def children(self, parent: str, object_type: str, after: str | None, count: int | None) -> list[str]:
-        """Identifiers right below ``parent``: so many, from after one on."""
+        """At most ``count`` identifiers right below ``parent`` that sort after ``after``."""
         return _slice(self._lists.get((parent, object_type), []), after, count)
 
     def all_of(self, object_type: str, after: str | None, count: int | None) -> list[str]:
-        """Identifiers of one type: so many, from after one on."""
+        """At most ``count`` identifiers of one type that sort after ``after``."""
         return self.children(_EVERYWHERE, object_type, after, count)
 
     def below(self, parent: str) -> Iterator[str]:

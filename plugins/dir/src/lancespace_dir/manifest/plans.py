@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lancespace_dir.manifest.versions import Identity
 
 TIP_ROWS = 256
-"""A fragment of at most so many rows can be the tip; a fuller one is sealed and another begun."""
+"""The most rows that the tip, the fragment which takes new rows, can have; a fuller one is sealed."""
 
 
 class Conflict(Exception):  # noqa: N818 - the expected outcome of a lost race

@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 _COLD_LOOKUPS = 3
 """So many single entries are looked up in the table before everything is loaded."""
 _SMALL_TABLE = 5_000
-"""A manifest of at most so many rows is loaded at once: that is as fast as looking one entry up."""
+"""A manifest with at most this number of rows is loaded at once: that is as fast as one look-up."""
 _TRUSTED_SECONDS = 1200.0
 """After so long a reader of an object store lists the versions once: Lance's own clean-up may have deleted the next."""
 _TRIES = 20
@@ -48,7 +48,9 @@ class Outdated(ConcurrentModificationError):  # noqa: N818 - as Conflict
     """What was being read is gone."""
 
     def __init__(self) -> None:
-        super().__init__("Others made so many changes during this call that what it was reading is gone: repeat it.")
+        super().__init__(
+            "Other writers deleted the version of the catalog that this call was reading: repeat it."
+        )
 
 
 class ManifestReader:
@@ -105,7 +107,7 @@ class ManifestReader:
         return self._snapshot
 
     def is_recent(self, seconds: float) -> bool:
-        """Whether the last look was within so many seconds."""
+        """Whether the manifest was refreshed within the last ``seconds``."""
         return time.monotonic() - self._seen_at <= seconds
 
     def refresh(self) -> None:
