@@ -30,7 +30,10 @@ COUNTS_PROPERTY = Property(
     "ops_metrics_enabled", "Count the calls of each operation for retrieve_ops_metrics()", type=bool, default=False
 )
 THRESHOLD_PROPERTY = Property(
-    "views.threshold", "After so many changes of its sources a view with auto_refresh is refreshed", type=int, default=1
+    "views.threshold",
+    "The number of changes of its sources after which a view with auto_refresh is refreshed",
+    type=int,
+    default=1,
 )
 COOLDOWN_PROPERTY = Property(
     "views.cooldown", "Seconds between two automatic refreshes of one view, at least", type=float, default=1.0

@@ -12,7 +12,7 @@ from typing import Any
 from lancespace.engines import JobState, JobStatus
 
 LAPSE = 6
-"""After so many heartbeats without a sign, the owner of a job is taken to be gone."""
+"""The number of missed heartbeats after which the owner of a job counts as dead."""
 
 
 def status_of(record: Mapping[str, Any]) -> JobStatus:

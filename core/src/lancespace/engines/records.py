@@ -63,7 +63,7 @@ class JobRecords:
         return None if record is None else replace(status_of(record), properties=self.properties(job_id))
 
     def latest(self, count: int) -> list[str]:
-        """The ids of so many jobs, the latest first."""
+        """The ids of the latest ``count`` jobs, the latest first."""
         return sorted(filter(is_job_id, self._files.names("")), reverse=True)[:count]
 
     def properties(self, job_id: str) -> dict[str, str]:

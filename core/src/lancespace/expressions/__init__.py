@@ -20,7 +20,7 @@ MOST_TERMS = 5000
 """Terms joined by AND and OR. Lance overflows its stack between 12,800 and 51,200 of them."""
 
 _SHORT = 2 * MOST_DEPTH
-"""A level takes an operator and an operand, so a text of so many characters cannot be too deep."""
+"""A level takes an operator and an operand, so a shorter text cannot be too deep."""
 
 Expression = TypeVar("Expression", bound="str | None")
 

@@ -133,7 +133,7 @@ def _is_there(table: TableHandle, segment: dict[str, Any]) -> bool:
 
 
 def _groups(dataset: lance.LanceDataset, segment_rows: int) -> Iterator[tuple[int, ...]]:
-    """Fragments that together have about so many rows."""
+    """Groups of fragments with about ``segment_rows`` rows each."""
     group: list[int] = []
     rows = 0
     for fragment in dataset.get_fragments():

@@ -41,7 +41,7 @@ class Plan:
     read_version: int | None = None
     """Only the fragments of this version."""
     num_frags: int | None = None
-    """Only so many fragments."""
+    """At most this number of fragments."""
     concurrency: int | None = None
     task_size: int | None = None
     """Rows that a function is given at once."""

@@ -28,7 +28,7 @@ GROUP_KEY = f"{PREFIX}id"
 STRUCT_FIELD_KEY = f"{PREFIX}struct_field"
 """Which field of the function's answer the column takes, if that is a struct."""
 CREATOR_KEY = f"{PREFIX}creator"
-"""Who has sent the function, as JSON; not there if nobody was told apart."""
+"""Who sent the function, as JSON; missing if callers were not identified."""
 LARGEST = 1 << 20
 """Bytes of a pickle: it is in the table's manifest, which every reader reads."""
 

@@ -30,7 +30,7 @@ def paginate(names: Iterable[str], page_token: str | None, limit: int | None) ->
 def fetch_page(
     fetch: Callable[[str | None, int | None], list[str]], page_token: str | None, limit: int | None
 ) -> tuple[list[str], str | None]:
-    """Like :func:`paginate`, for a source that can itself answer so many names after a name."""
+    """Like :func:`paginate`, for a source that itself takes the name to start after and the count."""
     _check_limit(limit)
     after = _decode(page_token) if page_token else None
     if isinstance(after, int):

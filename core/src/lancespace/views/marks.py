@@ -31,7 +31,7 @@ class View:
     sources: tuple[tuple[str, ...], ...]
     auto_refresh: bool = False
     creator: Principal | None = None
-    """With whose rights it is refreshed; None if it was created where nobody was told apart."""
+    """With whose rights it is refreshed; None if callers were not identified when it was created."""
 
     @property
     def properties(self) -> dict[str, str]:

@@ -46,11 +46,11 @@ class Task:
     columns: tuple[str, ...] = ()
     """With a fragment: what the query reads of it."""
     batch_rows: int | None = None
-    """With a fragment: so many rows are read at a time."""
+    """With a fragment: the number of rows to read at a time."""
     partitions: tuple[Any, ...] | None = None
     """Only what comes of the rows with one of these values in the UDTF's partition column."""
     limit: int | None = None
-    """Stop after so many rows."""
+    """The number of rows to stop after."""
 
 
 def compute(task: Task) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lancespace.views.tasks import Task
 
 _PARTITION_TASKS = 16
-"""The partitions of a UDTF are divided among so many tasks, each of which runs the query for its own."""
+"""The number of tasks for the partitions of a UDTF; each runs the query for its own partitions."""
 
 
 @dataclass(frozen=True)

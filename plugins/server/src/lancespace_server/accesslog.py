@@ -27,7 +27,7 @@ class AccessLog:
         self._file = sys.stdout.fileno() if is_on else None
 
     def write(self, ended: Iterable[tuple[Request, float]]) -> None:
-        """Write a line for each request, which took so many seconds."""
+        """Write a line for each request, given with the seconds that it took."""
         if self._file is None:
             return
         for piece in _pieces(_line(request, seconds) for request, seconds in ended):

@@ -20,7 +20,7 @@ _CHUNK_BYTES = 1 << 20
 """How much is handed over, at least, so that threads need not wake each other for every buffer of a batch."""
 
 _MOST_PARTS = 64
-"""More parts than these are put together: copying a megabyte takes less time than sending so many buffers of it."""
+"""More parts than these are put together: copying a megabyte takes less time than sending it in many buffers."""
 
 Chunk: TypeAlias = "list[Bytes]"
 

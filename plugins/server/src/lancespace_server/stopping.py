@@ -19,7 +19,7 @@ class Stop:
         self._began = time.monotonic()
 
     def left(self, seconds: float) -> float:
-        """What is left of so many seconds."""
+        """What is left of ``seconds`` since the stop began."""
         passed = 0.0 if self._began is None else time.monotonic() - self._began
         return max(seconds - passed, _LEAST_SECONDS)
 

@@ -182,7 +182,7 @@ class Upload:
         return taken
 
     def _cut(self, most: int) -> list[Bytes]:
-        """The next chunks, up to so many bytes; what is cut off the last one is not copied."""
+        """The next chunks, at most ``most`` bytes; what is cut off the last one is not copied."""
         taken: list[Bytes] = []
         while self._chunks and most > 0:
             chunk = self._chunks.popleft()

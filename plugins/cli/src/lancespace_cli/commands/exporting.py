@@ -44,7 +44,7 @@ def export(
         ),
     ] = None,
     rows_per_file: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Write a folder, with files of so many rows.")
+        int | None, typer.Option(metavar="N", min=1, help="Write a folder of files with N rows each.")
     ] = None,
     predicate: Filter = None,
     columns: Columns = None,
@@ -159,7 +159,7 @@ class _Pieces:
         return True
 
     def take(self, limit: int | None) -> Iterator[pa.RecordBatch]:
-        """Batches of so many rows in all, or all that are left."""
+        """Batches with at most this number of rows in all; without one, all that are left."""
         left = limit
         while (left is None or left > 0) and self.has_more():
             assert self._rest is not None  # noqa: S101 - has_more says so

@@ -67,7 +67,7 @@ def query(
     limit: Annotated[
         int | None, typer.Option("-n", "--limit", min=1, help="How many rows at most; a search answers 10.")
     ] = None,
-    offset: Annotated[int | None, typer.Option(min=0, help="Pass over so many rows.")] = None,
+    offset: Annotated[int | None, typer.Option(min=0, help="The number of rows to skip.")] = None,
     columns: Columns = None,
     version: Version = None,
     tag: Tag = None,

@@ -22,7 +22,7 @@ def compact(
     name: Table,
     *,
     target_rows: Annotated[int, typer.Option(min=1, help="How many rows a fragment is to have.")] = 1 << 20,
-    max_tasks: Annotated[int | None, typer.Option(min=1, help="Bound what one run does to so many rewrites.")] = None,
+    max_tasks: Annotated[int | None, typer.Option(min=1, help="The most rewrites that one run does.")] = None,
     no_wait: NoWait = False,
 ) -> None:
     """Rewrite small fragments as large ones.

@@ -48,9 +48,7 @@ class Outdated(ConcurrentModificationError):  # noqa: N818 - as Conflict
     """What was being read is gone."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "Other writers deleted the version of the catalog that this call was reading: repeat it."
-        )
+        super().__init__("Other writers deleted the version of the catalog that this call was reading: repeat it.")
 
 
 class ManifestReader:
