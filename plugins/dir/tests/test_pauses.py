@@ -90,10 +90,14 @@ TABLES = [
 
 def others(connect: Connect) -> None:
     """Six commits and a clean-up by somebody else."""
+    commits_of_others(connect)
+    clean(connect)
+
+
+def commits_of_others(connect: Connect) -> None:
     with connect() as rival:
         for _ in range(OTHERS):
             rival.create_namespace(f"of_others_{uuid.uuid4().hex[:8]}")
-    clean(connect)
 
 
 def clean(connect: Connect) -> None:
@@ -110,17 +114,23 @@ def prepare(connect: Connect) -> None:
         namespace.create_table("a.t", sample())
 
 
-def sweep(case: Case, pauses: Pauses, connected: Callable[[], Connect]) -> tuple[int, int]:
+def sweep(
+    case: Case,
+    pauses: Pauses,
+    connected: Callable[[], Connect],
+    *,
+    begin: Callable[[Connect], object] = prepare,
+    meanwhile: Callable[[Connect], object] = others,
+) -> tuple[int, int]:
     """Pause a change at every moment: how many moments there are, and after how many nobody could tell."""
     unknown = moment = 0
     for moment in pauses.moments():
         connect = connected()
-        prepare(connect)
+        begin(connect)
         with connect() as writer, connect() as idle:
-            writer.list_namespaces([])
-            assert list(idle.namespaces()) == ["a", "old"]
+            assert list(writer.namespaces()) == list(idle.namespaces())
             error = None
-            with pauses.at(moment, lambda: others(connect)):  # noqa: B023 - called in the block
+            with pauses.at(moment, lambda: meanwhile(connect)):  # noqa: B023 - called in the block
                 try:
                     case.change(writer)
                 except LanceNamespaceError as failure:
@@ -144,6 +154,13 @@ def test_a_writer_paused_at_any_point(case: Case, tmp_path: Path, pauses: Pauses
     moments, unknown = sweep(case, pauses, lambda: local(tmp_path))
 
     assert moments > 20
+    assert 0 < unknown < 12
+
+
+def test_the_first_writer_of_all_paused_at_any_point(tmp_path: Path, pauses: Pauses):
+    moments, unknown = sweep(CREATE, pauses, lambda: local(tmp_path), begin=lambda _: None)
+
+    assert moments > 30
     assert 0 < unknown < 12
 
 

@@ -44,8 +44,8 @@ class Directory:
         return True
 
 
-def writer(name: str, *, looks_again: bool = True, checks: bool = True) -> Party:
-    """Ours: look, look at the base once more, put, and look at the base again."""
+def writer(name: str, *, looks_again: bool = True, checks: bool = True, lists: bool = False) -> Party:
+    """Ours: look, look at the base once more, put, and look at the base again; after a long pause, at all versions."""
 
     def commit(directory: Directory) -> Iterator[None]:
         base = max(directory.files)
@@ -60,7 +60,9 @@ def writer(name: str, *, looks_again: bool = True, checks: bool = True) -> Party
             return
         yield
         if not checks or directory.files.get(base) == commits:
-            directory.acknowledged.append(name)
+            yield
+            is_sure = not lists or max(directory.files) == base + 1
+            (directory.acknowledged if is_sure else directory.unknown).append(name)
             return
         yield
         if max(directory.files) > base + 1 and directory.files.get(base + 1) == (*commits, name):
@@ -99,11 +101,38 @@ def cleaner(directory: Directory) -> Iterator[None]:
         yield
 
 
+def cleaner_of_lance(directory: Directory) -> Iterator[None]:
+    """Delete all but the latest version and one that has a tag, in the worst order."""
+    for number in reversed(range(2, max(directory.files))):
+        directory.files.pop(number, None)
+        yield
+
+
 def reader(directory: Directory, *, by_number: bool = False) -> Iterator[None]:
-    """One that knows a version: look for the next ones, and at the one that is known again; a listing is one step."""
+    """One that knows a version."""
     base, known = max(directory.files), directory.files[max(directory.files)]
     yield
-    newest, found = max(directory.chain), base
+    yield from _look(directory, base, known, max(directory.chain), by_number=by_number)
+
+
+def opener(directory: Directory, *, only_there: bool = False) -> Iterator[None]:
+    """One that knows none: list, read the file of the largest number, list again until that holds, and look."""
+    newest, seen = max(directory.chain), sorted(directory.files)
+    yield
+    is_sure = False
+    while not is_sure:
+        listed, commits = seen, directory.files.get(seen[-1])
+        yield
+        seen = sorted(directory.files)
+        stays = listed[-1] in seen if only_there else listed[-1] == seen[-1]
+        is_sure = commits is not None and stays
+        yield
+    yield from _look(directory, listed[-1], commits or (), newest)
+
+
+def _look(directory: Directory, base: int, known: Commits, newest: int, *, by_number: bool = False) -> Iterator[None]:
+    """Look for the next versions, and at the one that is known again; a listing is one step."""
+    found = base
     while found + 1 in directory.files:
         found += 1
         yield
@@ -167,6 +196,27 @@ def test_a_reader_sees_every_commit_that_ended_before_it_began():
     assert any(found > 1 for directory in outcomes for _, found in directory.seen)
     for directory in outcomes:
         assert all(found >= newest for newest, found in directory.seen)
+
+
+def test_who_opens_the_catalog_sees_every_commit_that_ended_before():
+    outcomes = list(explore([opener, pylance("p"), busy(3), cleaner]))
+
+    assert any(directory.seen for directory in outcomes)
+    for directory in outcomes:
+        assert all(found >= newest for newest, found in directory.seen)
+
+
+def test_control_that_the_largest_version_is_still_there_proves_nothing():
+    """It may be the first, which is always there, or what a stale writer left."""
+    with pytest.raises(AssertionError, match="stale"):
+        list(explore([partial(opener, only_there=True), busy(3), cleaner]))
+
+
+def test_after_a_long_pause_no_commit_is_lost_to_the_clean_up_of_lance_either():
+    parties = [busy(3), cleaner, cleaner_of_lance]
+
+    assert any(lost(directory) for directory in explore([writer("a"), *parties]))
+    assert not any(lost(directory) for directory in explore([writer("a", lists=True), *parties]))
 
 
 @pytest.mark.parametrize("options", [{"checks": False}, {"checks": False, "looks_again": False}])

@@ -24,6 +24,7 @@ from lancespace_dir.manifest.reader import ManifestReader, Outdated
 from lancespace_dir.manifest.schema import Entry
 from lancespace_dir.manifest.turns import Turns
 from lancespace_dir.manifest.upkeep import Upkeep
+from lancespace_dir.manifest.versions import unknown
 from lancespace_dir.manifest.writer import ManifestWriter
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ Result = TypeVar("Result")
 _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.25
 _ALONE_SECONDS = 5.0
+_SURE_SECONDS = 10.0
+"""A commit that was made so long after its look is looked for: Lance's own clean-up may have freed its number."""
 
 
 class _Request(Generic[Result]):
@@ -220,11 +223,13 @@ class Manifest:
                     draft = self._begin(batch, draft)
                     if not self._reader.version:  # Another writer is about to create the table.
                         return False
-                made = plans.plan(self._reader, draft)
+                made, seen_at = plans.plan(self._reader, draft), self._reader.seen_at
             written = self._writer.write(made)
             with self._state:
                 self._reader.expect([segment for _, segment in written])
             published, identity = self._writer.publish(made, [fragment for fragment, _ in written])
+            if not seen_at.is_recent(_SURE_SECONDS) and self._reader.open_latest().version != published.version:
+                raise unknown()
         except (Conflict, Outdated):
             self._is_alone = False
             return False
@@ -254,9 +259,10 @@ class Manifest:
         nothing has no commit that could tell, so it is run again after a look. After a pause it looks, too: somebody
         may have deleted the whole catalog.
         """
-        if has_looked:
+        is_recent = self._reader.seen_at.is_recent(_ALONE_SECONDS)
+        if has_looked and is_recent:
             return self._run(batch)
-        if self._is_alone and not self._is_local and self._reader.is_recent(_ALONE_SECONDS):
+        if self._is_alone and not self._is_local and is_recent:
             draft = self._run(batch)
             if draft.changes and not any(request.error for request in batch):
                 return draft

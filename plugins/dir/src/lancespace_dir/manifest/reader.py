@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import lance
 import numpy as np
@@ -39,7 +39,7 @@ _COLD_LOOKUPS = 3
 _SMALL_TABLE = 5_000
 """A manifest with at most this number of rows is loaded at once: that is as fast as one look-up."""
 _TRUSTED_SECONDS = 1200.0
-"""After so long a reader of an object store lists the versions once: Lance's own clean-up may have deleted the next."""
+"""After so long a reader lists the versions once: Lance's own clean-up may have deleted the next one."""
 _TRIES = 20
 """So often a reader looks again because all that it found is gone."""
 
@@ -49,6 +49,23 @@ class Outdated(ConcurrentModificationError):  # noqa: N818 - as Conflict
 
     def __init__(self) -> None:
         super().__init__("Other writers deleted the version of the catalog that this call was reading: repeat it.")
+
+
+class Moment(NamedTuple):
+    """A point in time: by the clock that nobody sets, and by the one that goes on while the machine is suspended."""
+
+    steady: float
+    wall: float
+
+    @classmethod
+    def now(cls) -> Moment:
+        """This one."""
+        return cls(time.monotonic(), time.time())
+
+    def is_recent(self, seconds: float) -> bool:
+        """Whether it is at most ``seconds`` ago by both clocks."""
+        now = Moment.now()
+        return max(now.steady - self.steady, now.wall - self.wall) <= seconds
 
 
 class ManifestReader:
@@ -70,7 +87,8 @@ class ManifestReader:
         """Everything in memory, or None while only single entries were looked up."""
         self._handle: Any = None
         self._snapshot: Snapshot | None = None
-        self._seen_at = 0.0
+        self.seen_at = Moment(0.0, 0.0)
+        """When the last look began."""
         self._is_used = False
         """Whether something was read since the last look; then the rest must be of the same version."""
         self._was_there = False
@@ -104,21 +122,19 @@ class ManifestReader:
             self._snapshot = Snapshot(found.data) if found is not None and is_same else None
         return self._snapshot
 
-    def is_recent(self, seconds: float) -> bool:
-        """Whether the manifest was refreshed within the last ``seconds``."""
-        return time.monotonic() - self._seen_at <= seconds
-
     def refresh(self) -> None:
         """See every commit that ended before this call."""
-        now = time.monotonic()
+        now = Moment.now()
         self._is_used = False
         if self._handle is None:
             self._open()
+        elif not self.seen_at.is_recent(_TRUSTED_SECONDS):
+            self._reopen()
         elif self.files.is_local:
             self._look_locally()
         else:
             self._look_remotely()
-        self._seen_at = now
+        self.seen_at = now
 
     def get(self, object_id: str) -> Entry | None:
         """The entry, or None."""
@@ -264,8 +280,7 @@ class ManifestReader:
     def _look_remotely(self) -> None:
         if not self._was_there:  # One look makes sure that the files are named as expected.
             self._was_there = self.files.exists(self.version)
-        is_sure = self._was_there and (self.is_recent(_TRUSTED_SECONDS) or self._handle.latest_version == self.version)
-        if not is_sure or self.files.exists(self.version + 1):
+        if not self._was_there or self.files.exists(self.version + 1):
             self._reopen()
 
     def _is_there(self) -> bool:

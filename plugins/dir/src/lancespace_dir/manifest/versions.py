@@ -32,8 +32,6 @@ _SUFFIX = ".manifest"
 _DIGITS = 20
 _ALL = 1 << 30
 """More bytes than any of the files has."""
-_TOP = 8
-"""So many of the largest numbers of a listing must still be there after the file of the largest was read."""
 
 Identity = tuple[int, int, int]
 """Inode, time of the last change in nanoseconds, and size of a local file."""
@@ -95,15 +93,15 @@ class VersionFiles:
     def newest(self) -> VersionFile | None:
         """The file of the latest version that a listing of the local directory shows, or None if there is none.
 
-        A listing takes its time. What it shows is wrong if so many versions were committed meanwhile that the whole
-        of it is gone, so it is compared with another one.
+        A listing takes its time, and shows what is gone if many versions were committed meanwhile. A number becomes
+        free only long after it was the largest, so it must still be that after its file was read.
         """
         seen = self._numbers()
         while seen:
-            largest = seen[-_TOP:]
-            found = self.read(largest[-1])
+            largest = seen[-1]
+            found = self.read(largest)
             seen = self._numbers()
-            if found is not None and set(largest) <= set(seen):
+            if found is not None and seen[-1:] == [largest]:
                 return found
         return None
 
@@ -152,10 +150,7 @@ class VersionFiles:
         if latest is not None and latest.number > version and self.identity(version) == identity:
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.path}/{name_of(version)}")  # noqa: PTH108 - beside the others
-        raise InternalError(
-            "This process was paused in the middle of a change to the catalog, while others made many: "
-            "the change may or may not have been made. Check the catalog before you repeat it."
-        )
+        raise unknown()
 
     def _numbers(self) -> list[int]:
         """The numbers of all versions of a local directory, sorted."""
@@ -167,6 +162,14 @@ class VersionFiles:
     @cached_property
     def _session(self) -> LanceFileSession:
         return open_session(self._storage, DIRECTORY)
+
+
+def unknown() -> InternalError:
+    """The error of a writer that was paused for so long that nobody can tell whether its commit counts."""
+    return InternalError(
+        "This process was paused in the middle of a change to the catalog, while others made many: "
+        "the change may or may not have been made. Check the catalog before you repeat it."
+    )
 
 
 def name_of(version: int) -> str:

@@ -28,6 +28,7 @@ from lancespace_dir.manifest.fragments import deletion_file, new_fragment
 from lancespace_dir.manifest.plans import Conflict
 from lancespace_dir.manifest.schema import DIRECTORY, SCHEMA
 from lancespace_dir.manifest.snapshots import Snapshot
+from lancespace_dir.manifest.versions import unknown
 
 if TYPE_CHECKING:
     from lancespace.storage import Storage
@@ -149,7 +150,10 @@ class ManifestWriter:
                 raise Conflict from error  # Somebody is about to make its first version.
             raise
         for version in range(made.version + 1, latest.version + 1):
-            done = latest.read_transaction(version)
+            try:
+                done = latest.read_transaction(version)
+            except OSError as gone:  # A clean-up was faster.
+                raise unknown() from gone
             if done is not None and done.uuid == transaction.uuid:
                 return latest
         if latest.version > made.version:
