@@ -81,6 +81,18 @@ def test_every_operation_says_that_the_manifest_is_damaged(
         assert files(tmp_path) == before, name
 
 
+def test_a_file_where_the_versions_should_be_is_no_missing_table(tmp_path: Path):
+    namespace = catalog(tmp_path)
+    damage(tmp_path)
+    (tmp_path / "__manifest" / "_versions").touch()
+
+    for client in (namespace, connect("dir", {"root": str(tmp_path)})):
+        for name, operation in OPERATIONS.items():
+            with pytest.raises(InternalError, match="the catalog's manifest: NotADirectoryError"):
+                operation(client)
+                raise AssertionError(name)
+
+
 def test_a_manifest_without_rows_is_no_damage(tmp_path: Path):
     """The Rust implementation creates one before its first data file, and may die in between."""
     lance.write_dataset(SCHEMA.empty_table(), tmp_path / "__manifest", data_storage_version=STORAGE_VERSION)

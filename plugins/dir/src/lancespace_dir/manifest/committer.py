@@ -84,7 +84,7 @@ class _Operation(threading.local):
 class _Reading:
     """What :meth:`Manifest.reading` gives; it may be entered by many threads, and by one thread again."""
 
-    _translated = translated("read the catalog's manifest")
+    _translated = translated("read the catalog's manifest", missing=InternalError)
 
     def __init__(self, state: threading.RLock, reader: ManifestReader, operation: _Operation) -> None:
         self._state = state
@@ -184,7 +184,7 @@ class Manifest:
             "made."
         )
         try:
-            with translated("change the catalog's manifest"):
+            with translated("change the catalog's manifest", missing=InternalError):
                 self._commit(batch)
             error = None
         except Exception as failure:  # noqa: BLE001 - every caller of the batch gets it
