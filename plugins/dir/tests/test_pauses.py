@@ -15,10 +15,17 @@ from typing import Any
 
 import lance
 import pytest
-from lance_namespace import InternalError, InvalidTableStateError, LanceNamespaceError, NamespaceAlreadyExistsError
+from lance_namespace import (
+    ConcurrentModificationError,
+    InternalError,
+    InvalidTableStateError,
+    LanceNamespaceError,
+    NamespaceAlreadyExistsError,
+)
 
 import lancespace
 from lancespace import Namespace
+from lancespace.tables import appends
 from lancespace.tables.manifests import Manifest
 from lancespace.testing.samples import COUNT, sample
 from lancespace_dir.commits import Commit
@@ -341,3 +348,26 @@ def test_a_commit_is_not_made_on_top_of_a_later_table(tmp_path: Path, monkeypatc
             namespace.insert_into_table("t", sample())
         assert rival.count_table_rows("t").count == COUNT
         assert managing.versions(rival, "t") == [1]
+
+
+@pytest.mark.parametrize("more", [0, 3], ids=["as many versions", "more versions"])
+def test_rows_that_were_written_to_the_table_before_are_not_committed_to_the_next(
+    more: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Lance puts them on top of what others did; their files went with the table that they were written to."""
+    committed = appends._committed
+    with managing.connect(tmp_path) as namespace, managing.connect(tmp_path) as rival:
+        namespace.create_table("t", sample())
+
+        def committed_late(*arguments: Any) -> int:
+            monkeypatch.setattr(appends, "_committed", committed)
+            replaced(rival)
+            for _ in range(more):
+                rival.insert_into_table("t", sample())
+            return committed(*arguments)
+
+        monkeypatch.setattr(appends, "_committed", committed_late)
+        with pytest.raises(ConcurrentModificationError):
+            namespace.insert_into_table("t", sample())
+        for party in (namespace, rival):
+            assert len(party.table("t").to_arrow()) == (1 + more) * COUNT

@@ -100,7 +100,8 @@ def _damage(storage: Storage) -> Finding:
         DIRECTORY,
         f"no version is left in '{DIRECTORY}/_versions': restore '{DIRECTORY}' from a backup if there is one. "
         f"A repair copies its files and a report to {copy!r}, and enters the newest row of every name whose table is "
-        "in storage. It cannot prove which names were deregistered or which namespaces dropped: these may be back.",
+        "in storage. It cannot prove which names were deregistered or which namespaces dropped: these may be back. End "
+        "other clients first: one that is connected to an object store may not have noticed, and goes on as before.",
     )
 
 
