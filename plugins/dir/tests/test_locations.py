@@ -55,7 +55,9 @@ def combinations() -> list[tuple[str, str, str, str]]:
         for operation in ("declare", "register")
         for table in TABLES
         for spelling in SPELLINGS
-        if (spelling != "outside" or table in CHOSEN) and (table, operation) != ("declared", "register")
+        if (spelling != "outside" or table in CHOSEN)
+        and (table, mode) != ("V1", "V2")
+        and (table, operation) != ("declared", "register")
     ]
 
 
@@ -361,6 +363,39 @@ def test_a_directory_with_a_row_under_another_name_is_no_table_by_itself(tmp_pat
     assert outcome(lambda: client.drop(("t",))) == "TableNotFound"
     assert outcome(lambda: client.create_table(("t",))) == OK
     client.drop(("t",))
+    assert count(client, ("u",)) == COUNT
+
+
+@pytest.mark.parametrize("location", ["t.lance", "t.lance/inner"])
+@WITH_MANIFEST
+def test_a_v1_table_cannot_be_made_around_a_table_of_the_manifest(
+    tmp_path: Path, properties: Properties, location: str
+):
+    client, v1 = Client(OURS, tmp_path, **properties), Client(OURS, tmp_path, **V1_ONLY)
+    client.declare(("u",), location=location)
+    v1.create_table(("other",))
+
+    for call in (lambda: v1.create_table(("t",)), lambda: v1.declare(("t",)), lambda: v1.rename(("other",), ("t",))):
+        assert outcome(call) == "TableAlreadyExists"
+    assert v1.tables() == ["other"]
+
+
+@pytest.mark.parametrize("location", ["t.lance", "t.lance/inner"])
+def test_a_drop_in_v1_keeps_the_files_of_a_table_of_the_manifest(
+    tmp_path: Path, location: str, caplog: pytest.LogCaptureFixture
+):
+    write_table(tmp_path, "t.lance")
+    if location != "t.lance":
+        write_table(tmp_path, location)
+    client, v1 = Client(OURS, tmp_path, **V2_ONLY), Client(OURS, tmp_path, **V1_ONLY)
+    client.register(("u",), location)
+
+    with caplog.at_level(logging.WARNING):
+        v1.drop(("t",))
+
+    assert "kept its files" in caplog.text
+    assert v1.tables() == []
+    assert outcome(lambda: v1.drop(("t",))) == "TableNotFound"
     assert count(client, ("u",)) == COUNT
 
 

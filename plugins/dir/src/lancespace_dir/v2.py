@@ -294,7 +294,7 @@ class ManifestCatalog:
         """A place that a caller chose; it may not be in the directory of a V1 table with another name."""
         inside = root.relative(location, self._root)
         name = inside.partition("/")[0].removesuffix(root.TABLE_SUFFIX)
-        if inside.startswith(root.root_location(name)) and [name] != names and self.shows_v1([name]):
+        if inside.startswith(root.root_location(name)) and [name] != names and self.is_v1([name]):
             raise location_taken(inside, [name])
         return self.managed.place(inside, properties)
 
