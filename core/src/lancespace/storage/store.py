@@ -157,8 +157,8 @@ class Storage:
 
         Args:
             path: A path of the file system.
-            last: A file in that directory which is deleted when all else is gone, as the mark that hides the rest. As soon
-                as it is gone, others may begin anew in the directory: what they put there stays.
+            last: A file in that directory which is deleted when all else is gone, as the mark that hides the rest. When
+                it is gone, others may begin anew in the directory: what they put there stays.
         """
         if self._hooks.delete_tree(filesystem=self.filesystem, path=path, last=last):
             return
