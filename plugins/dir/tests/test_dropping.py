@@ -102,3 +102,34 @@ def test_a_drop_spares_what_another_registers(tmp_path: Path, pauses: Pauses, na
                 assert not (state["root"] / state["place"] / "_versions").exists()
     assert OK in registered
     assert "InvalidTableState" in registered
+
+
+@pytest.mark.parametrize("call", ["drop", "drop_namespace"])
+def test_a_drop_spares_the_next_table_at_a_chosen_location(tmp_path: Path, pauses: Pauses, call: str):
+    """A caller who declares a table where the dropped one was, and fills it, has all of it, or an error."""
+    state: dict[str, Any] = {}
+
+    def setup() -> None:
+        root = state["root"] = tmp_path / str(len(list(tmp_path.iterdir())))
+        state["mine"], state["theirs"] = mine, _ = Client(OURS, root), Client(OURS, root)
+        mine.create_namespace(("a",))
+        mine.declare(("a", "t"), location="place")
+        mine.create_table(("a", "t"))
+
+    def meanwhile() -> None:
+        state["declared"] = outcome(lambda: state["theirs"].declare(("u",), location="place"))
+        state["created"] = outcome(lambda: state["theirs"].create_table(("u",)))
+
+    def drop() -> object:
+        how = {"behavior": "Cascade"} if call == "drop_namespace" else {}
+        return getattr(state["mine"], call)(("a",) if how else ("a", "t"), **how)
+
+    created = []
+    for answer in moments(pauses, drop, meanwhile, setup):
+        assert answer == OK
+        declared = state.pop("declared", None)
+        created.append((declared, state.pop("created", None)))
+        with lancespace.connect("dir", {"root": str(state["root"])}) as namespace:
+            if created[-1] == (OK, OK):
+                assert namespace.count_table_rows("u").count == COUNT, len(created)
+    assert (OK, OK) in created

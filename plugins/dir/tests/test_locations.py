@@ -30,6 +30,7 @@ from plugins.dir.tests.support import (
     manifest_of,
     outcome,
     rows,
+    tree,
     write_table,
 )
 
@@ -43,6 +44,7 @@ TABLES: dict[str, Id] = {
     "V1": ("v",),
 }
 CHOSEN = {"chosen": "deep/place", "spaced": "deep er/pläce"}
+PLACES = {**CHOSEN, "V1": "v.lance"}
 SPELLINGS = ("relative", "absolute", "url", "escaped", "inside", "inside a url", "outside")
 
 
@@ -75,10 +77,10 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             write_table(root, location)
             write_table(root, location.partition("/")[0])
             client.register(TABLES[name], location)
-        write_table(root, "v.lance")
+        write_table(root, PLACES["V1"])
         for name, names in TABLES.items():
-            if name != "declared" and (mode, name) != ("V2", "V1"):
-                write_table(root, f"{CHOSEN.get(name) or client.place(names)}/inner")
+            if name != "declared":
+                write_table(root, f"{PLACES.get(name) or client.place(names)}/inner")
         client.close()
     return made
 
@@ -104,7 +106,7 @@ def test_the_location_of_another_table_is_refused(
     root = roots[mode]
     client = Client(OURS, root, **{"V2": V2_ONLY, "compatibility": COMPATIBILITY}[mode])
     names = TABLES[table]
-    location = spelled(root, CHOSEN.get(table) or client.place(names) or "", spelling)
+    location = spelled(root, PLACES.get(table) or client.place(names) or "", spelling)
     before = rows(root)
 
     with pytest.raises(InvalidInputError, match=rf"is that of the table '{'.'.join(names)}'"):
@@ -125,6 +127,47 @@ def test_locations_that_only_look_alike_are_free(tmp_path: Path, properties: Pro
     for name, location in (("a", "deep/place2"), ("b", "deep/Place"), ("c", "deep/plac"), ("d", "place"), ("e", "d")):
         client.declare((name,), location=location)
     assert len(rows(tmp_path)) == 6
+
+
+@pytest.mark.parametrize("location", ["link", "link/inner", "links/link", "link.lance"])
+@WITH_MANIFEST
+def test_a_location_that_leads_over_a_symbolic_link_is_refused(tmp_path: Path, properties: Properties, location: str):
+    """It may be that of another table: a drop would delete its files."""
+    client = Client(OURS, tmp_path / "root", **properties)
+    client.create_table(("t",))
+    place = tmp_path / "root" / (client.place(("t",)) or "")
+    write_table(place, "inner")
+    (tmp_path / "root/links").mkdir()
+    for link in ("link", "links/link", "link.lance"):
+        (tmp_path / "root" / link).symlink_to(place)
+
+    for operation in ("declare", "register"):
+        with pytest.raises(InvalidInputError, match=r"symbolic link|that of the table"):
+            getattr(client, operation)(("new",), location=location)
+    (tmp_path / "link").symlink_to(tmp_path / "root")
+    behind = Client(OURS, tmp_path / "link", **properties)  # A root may be a link: its tables have one location each.
+    behind.declare(("new",), location="spare")
+
+
+@pytest.mark.parametrize("properties", [COMPATIBILITY, V1_ONLY], ids=["compatibility", "V1"])
+def test_a_drop_of_a_v1_table_that_is_a_symbolic_link_keeps_the_files(
+    tmp_path: Path, properties: Properties, caplog: pytest.LogCaptureFixture
+):
+    root = tmp_path / "root"
+    for place in (root / "t.lance", tmp_path / "out"):
+        write_table(place.parent, place.name)
+    (root / "inside.lance").symlink_to(root / "t.lance")
+    (root / "outside.lance").symlink_to(tmp_path / "out")
+    client = Client(OURS, root, **properties)
+    before = tree(tmp_path / "out"), tree(root / "t.lance")
+
+    with caplog.at_level(logging.WARNING):
+        client.drop(("inside",))
+        client.drop(("outside",))
+
+    assert caplog.text.count("kept its files") == 2
+    assert client.tables() == ["t"]
+    assert (tree(tmp_path / "out"), tree(root / "t.lance")) == before
 
 
 @WITH_MANIFEST
@@ -210,6 +253,11 @@ def shared(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def enter(client: Client, object_id: str, location: str) -> None:
+    """Enter a table that we would refuse, as another implementation or an earlier release may have done."""
+    manifest_of(client).mutate(lambda draft: draft.put(Entry(object_id, "table", location)))
+
+
 def count(client: Client, names: Id) -> int:
     return client.namespace.count_table_rows(CountTableRowsRequest(id=list(names))).count or 0
 
@@ -264,7 +312,7 @@ def test_a_drop_deletes_nothing_beside_the_tables(tmp_path: Path, location: str)
     client = Client(OURS, root)
     write_table(tmp_path, "out")
     client.create_table(("kept",))
-    manifest_of(client).mutate(lambda draft: draft.put(Entry("t", "table", location)))
+    enter(client, "t", location)
 
     client.drop(("t",))
 
@@ -306,9 +354,9 @@ def test_the_old_name_of_a_renamed_table_cannot_be_registered_in_v1(tmp_path: Pa
 
 def test_a_directory_with_a_row_under_another_name_is_no_table_by_itself(tmp_path: Path):
     write_table(tmp_path, "t.lance")
-    Client(OURS, tmp_path, **V2_ONLY).register(("u",), "t.lance")
-
     client = Client(OURS, tmp_path)
+    enter(client, "u", "t.lance")
+
     assert client.all_tables() == ["u"]
     assert client.tables() == ["u"]
     assert not client.has_table(("t",))
@@ -318,12 +366,45 @@ def test_a_directory_with_a_row_under_another_name_is_no_table_by_itself(tmp_pat
     assert count(client, ("u",)) == COUNT
 
 
+@pytest.mark.parametrize("location", ["t.lance", "t.lance/inner"])
+@WITH_MANIFEST
+def test_a_v1_table_cannot_be_made_around_a_table_of_the_manifest(
+    tmp_path: Path, properties: Properties, location: str
+):
+    client, v1 = Client(OURS, tmp_path, **properties), Client(OURS, tmp_path, **V1_ONLY)
+    client.declare(("u",), location=location)
+    v1.create_table(("other",))
+
+    for call in (lambda: v1.create_table(("t",)), lambda: v1.declare(("t",)), lambda: v1.rename(("other",), ("t",))):
+        assert outcome(call) == "TableAlreadyExists"
+    assert v1.tables() == ["other"]
+
+
+@pytest.mark.parametrize("location", ["t.lance", "t.lance/inner"])
+def test_a_drop_in_v1_keeps_the_files_of_a_table_of_the_manifest(
+    tmp_path: Path, location: str, caplog: pytest.LogCaptureFixture
+):
+    write_table(tmp_path, "t.lance")
+    if location != "t.lance":
+        write_table(tmp_path, location)
+    client, v1 = Client(OURS, tmp_path, **V2_ONLY), Client(OURS, tmp_path, **V1_ONLY)
+    client.register(("u",), location)
+
+    with caplog.at_level(logging.WARNING):
+        v1.drop(("t",))
+
+    assert "kept its files" in caplog.text
+    assert v1.tables() == []
+    assert outcome(lambda: v1.drop(("t",))) == "TableNotFound"
+    assert count(client, ("u",)) == COUNT
+
+
 def test_a_v1_table_around_another_table_is_hidden_by_a_drop(tmp_path: Path):
     write_table(tmp_path, "t.lance")
     write_table(tmp_path, "t.lance/inner")
-    Client(OURS, tmp_path, **V2_ONLY).register(("u",), "t.lance/inner")
-
     client = Client(OURS, tmp_path)
+    enter(client, "u", "t.lance/inner")
+
     client.drop(("t",))
 
     assert client.all_tables() == ["u"]

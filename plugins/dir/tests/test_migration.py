@@ -18,8 +18,9 @@ from lancespace.engines import JobState
 from lancespace.jobs import JobFailedError
 from lancespace.testing.waiting import until
 from lancespace_dir import migrate, migration, unmigrated
+from plugins.dir.tests.modes import WITH_MANIFEST, Properties
 from plugins.dir.tests.pausing import Pauses, pauses
-from plugins.dir.tests.support import OK, OURS, V1_ONLY, Client, outcome, rows, write_table
+from plugins.dir.tests.support import OK, OURS, V1_ONLY, V2_ONLY, Client, outcome, rows, write_table
 
 __all__ = ["pauses"]
 
@@ -161,6 +162,38 @@ def test_a_namespace_with_the_name_of_a_v1_table_is_refused(v1: Path, mode: dict
     assert rows(v1).keys() == {"t4", "t4$t1"}
 
 
+MANIFEST_CALLS: dict[str, Callable[[Client], object]] = {
+    "declare": lambda client: client.declare(("n",)),
+    "declare at a location": lambda client: client.declare(("n",), location="place"),
+    "create_table": lambda client: client.create_table(("n",)),
+    "register": lambda client: client.register(("n",), "spare"),
+    "rename": lambda client: client.rename(("a", "s"), ("n",)),
+}
+"""What makes a table of the name ``n`` in the manifest."""
+
+
+def with_spares(root: Path, properties: Properties) -> Client:
+    """A catalog with a table to rename and one to register."""
+    client = Client(OURS, root, **properties)
+    client.create_namespace(("a",))
+    client.create_table(("a", "s"))
+    write_table(root, "spare")
+    return client
+
+
+@pytest.mark.parametrize("call", MANIFEST_CALLS)
+@WITH_MANIFEST
+def test_a_table_with_the_name_of_a_v1_table_is_refused(tmp_path: Path, properties: Properties, call: str):
+    client = with_spares(tmp_path, properties)
+    write_table(tmp_path, "n.lance")
+    before = rows(tmp_path)
+
+    assert outcome(lambda: MANIFEST_CALLS[call](client)) == "TableAlreadyExists"
+    assert rows(tmp_path) == before
+    client.register(("n",), "n.lance")
+    assert Client(OURS, tmp_path, **V2_ONLY).tables() == ["n"]
+
+
 def test_a_v1_table_with_the_name_of_something_in_the_manifest_is_refused(tmp_path: Path):
     with lancespace.connect("dir", {"root": str(tmp_path), "dir_listing_enabled": "false"}) as namespace:
         namespace.create_namespace("n")
@@ -209,5 +242,34 @@ def test_of_a_namespace_and_a_v1_table_of_one_name_one_succeeds(tmp_path: Path, 
         assert told.count(OK) == there.count(True) <= 1
         if call == "rename":
             assert tables.has_table(("old",)) or tables.has_table(("n",))
+        answers.add(tuple(answer == OK for answer in told))
+    assert {(True, False), (False, True)} <= answers
+
+
+@pytest.mark.parametrize("theirs", ["declare", "create_table", "rename"])
+@pytest.mark.parametrize("mine", ["declare", "declare at a location", "register", "rename"])
+@pytest.mark.parametrize("first", ["manifest", "V1"])
+def test_of_a_table_in_the_manifest_and_a_v1_table_of_one_name_one_succeeds(
+    tmp_path: Path, pauses: Pauses, mine: str, theirs: str, first: str
+):
+    properties = V2_ONLY if mine == "declare" else {}  # A declared table in compatibility mode shares the directory.
+    answers = set()
+    for moment in pauses.moments():
+        root = tmp_path / str(moment)
+        manifest, tables = with_spares(root, properties), Client(OURS, root, **V1_ONLY)
+        if theirs == "rename":
+            write_table(root, "old.lance")
+        parties: list[Callable[[], object]] = [
+            partial(MANIFEST_CALLS[mine], manifest),
+            partial(V1_CALLS[theirs], tables),
+        ]
+        early, late = parties if first == "manifest" else reversed(parties)
+        told: list[str] = []
+        with pauses.at(moment, lambda: told.append(outcome(late))):  # noqa: B023 - called in the block
+            told.append(outcome(early))
+
+        there = ["n" in rows(root), tables.has_table(("n",))]
+        assert told.count(OK) == there.count(True) <= 1
+        assert mine != "rename" or manifest.has_table(("a", "s")) or there[0]
         answers.add(tuple(answer == OK for answer in told))
     assert {(True, False), (False, True)} <= answers

@@ -23,7 +23,8 @@ from lance_namespace import (
 
 from lancespace import Namespace, connect
 from lancespace.backends import creation
-from lancespace_dir import changes, checks, look
+from lancespace.jobs.stages import FOLDER
+from lancespace_dir import changes, checks, look, repairs, reservations
 from lancespace_dir.checks import Finding, check
 from lancespace_dir.listing import Listing
 from lancespace_dir.repairs import DONE, GONE, mend, mends
@@ -259,3 +260,65 @@ def test_what_is_old_by_the_clock_of_this_machine_alone_is_left_alone(
     assert repair(fsck) == [(checks.STALE_RESERVATION, GONE), (checks.ORPHAN_DIRECTORY, GONE)]
     assert ns.table("sales.soon").exists()
     assert (tmp_path / "0123abcd_left" / "data").exists()
+
+
+def test_an_equal_row_that_was_entered_again_is_young(ns: Namespace, fsck: Namespace, tmp_path: Path):
+    ns.declare_table("sales.orders", location="orders")
+    age(tmp_path / "__manifest")
+    findings = list(check(fsck, older_than=WEEK))
+    assert [one.kind for one in findings] == [checks.MISSING_LOCATION]
+    ns.drop_table("sales.orders")
+    ns.declare_table("sales.orders", location="orders")
+
+    assert list(check(fsck, older_than=WEEK)) == []
+    assert [outcome for _, outcome in mend(fsck, findings, older_than=WEEK)] == [GONE]
+    assert ns.describe_table("sales.orders").location
+
+
+@pytest.mark.parametrize("location", ["orders", None], ids=["missing location", "stale reservation"])
+def test_an_equal_row_that_is_entered_right_before_the_repair_stays(
+    ns: Namespace, fsck: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str | None
+):
+    ns.declare_table("orders", location=location)
+    age(tmp_path)
+    findings = list(check(fsck, older_than=WEEK))
+
+    def again() -> None:
+        ns.drop_table("orders")
+        ns.declare_table("orders", location=location)
+
+    steps = mend(fsck, findings, older_than=WEEK)
+    with once(monkeypatch, reservations, "take_out", again):
+        assert [outcome for _, outcome in steps] == [GONE]
+    assert ns.describe_table("orders").location
+    assert ns.create_table("orders", ROWS).version == 1
+
+
+def test_a_missing_location_is_found_in_a_catalog_that_others_change_all_the_time(
+    ns: Namespace, fsck: Namespace, tmp_path: Path
+):
+    ns.declare_table("sales.orders", location="orders")
+    age(tmp_path / "__manifest")
+    for number in range(20):
+        ns.create_namespace(f"n{number}")
+
+    assert repair(fsck) == [(checks.MISSING_LOCATION, DONE)]
+    assert not ns.table("sales.orders").exists()
+
+
+def test_files_of_a_job_that_goes_on_right_before_the_repair_stay(
+    ns: Namespace, fsck: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ns.create_table("orders", ROWS)
+    staged = tmp_path / "orders.lance" / FOLDER / "job"
+    staged.mkdir(parents=True)
+    (staged / "one.lance").touch()
+    age(staged)
+
+    def delete(given: repairs.Repair, finding: Finding) -> bool:
+        (staged / "two.lance").touch()
+        return repairs._delete(given, finding)
+
+    monkeypatch.setitem(repairs._REPAIRS, checks.LEFTOVER, delete)
+    assert repair(fsck) == [(checks.LEFTOVER, GONE)]
+    assert {file.name for file in staged.iterdir()} == {"one.lance", "two.lance"}

@@ -157,15 +157,21 @@ class Storage:
 
         Args:
             path: A path of the file system.
-            last: A file in that directory which is deleted when all else is gone, as the mark that hides the rest.
+            last: A file in that directory which is deleted when all else is gone, as the mark that hides the rest. When
+                it is gone, others may begin anew in the directory: what they put there stays.
         """
         if self._hooks.delete_tree(filesystem=self.filesystem, path=path, last=last):
             return
-        if last is not None:
-            for entry in self._entries(path):
-                if entry != last:
-                    self._remove(entry)
-        self._remove(path)
+        if last is None:
+            self._remove(path)
+            return
+        for entry in self._entries(path):
+            if entry != last:
+                self._remove(entry)
+        self.delete_files([last])
+        if self.is_local:
+            with suppress(OSError):
+                os.rmdir(path)  # noqa: PTH106 - a path of the file system; only if nothing is in it
 
     def list_tree(self, path: str) -> dict[str, str]:
         """All files below a path, each with what changes when another file takes its name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,7 @@ def _opened(target: str) -> Iterator[IO[bytes]]:
         with filesystem.transaction, filesystem.open(path, "wb") as file:
             yield file
         return
-    partial = Path(path).with_name(f".{Path(path).name}.partial")
+    partial = Path(path).with_name(f".{uuid.uuid4().hex}.partial")
     try:
         with partial.open("wb") as file:
             yield file

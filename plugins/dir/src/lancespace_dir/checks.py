@@ -140,14 +140,18 @@ def _shared(look: Look) -> Iterator[Finding]:
 
 def _tables(look: Look) -> Iterator[Finding]:
     """What storage says of the rows."""
+    missing = []
     for entry in {entry.object_id: entry for entry in look.entries if entry.object_type == TABLE}.values():
         location = entry.location or ""
         inside = look.contents(location)
-        about = partial(_about, entry.object_id, location=location, entry=entry)
         if inside:
-            yield from _table(look, location, inside, about)
-        elif entry in look.old_rows:  # A younger one may be that of a table that is being created.
-            yield about(MISSING_LOCATION, detail=f"nothing is at {location!r}")
+            yield from _table(look, location, inside, partial(_about, entry.object_id, location=location, entry=entry))
+        else:
+            missing.append(entry)
+    old = look.old_rows(missing)  # A younger one may be that of a table that is being created.
+    for entry in (entry for entry in missing if entry in old):
+        where = entry.location or ""
+        yield _about(entry.object_id, MISSING_LOCATION, f"nothing is at {where!r}", location=where, entry=entry)
 
 
 def _table(look: Look, location: str, inside: set[str], about: Callable[..., Finding]) -> Iterator[Finding]:

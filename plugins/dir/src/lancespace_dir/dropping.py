@@ -30,7 +30,7 @@ def drop(catalog: ManifestCatalog, names: Names) -> Place:
     one that is deregistered can be dropped too.
     """
     own = root.root_location(names[0])
-    with _seen(catalog, own, if_needed=len(names) == 1) as seen:
+    with _seen(catalog, own, if_needed=len(names) == 1 and root.can_be_shown(names[0])) as seen:
         with catalog.manifest.one_look():
             found = _take_from_catalog(catalog, names, seen)
         if found is None:
@@ -38,7 +38,7 @@ def drop(catalog: ManifestCatalog, names: Names) -> Place:
         place, taken, is_decisive = found
         if not catalog.is_own(names, place):
             delete_files(catalog, taken)
-        elif _stays(catalog, own, taken.sharers.get(own)):
+        elif not catalog.listing.is_link(own) and _stays(catalog, own, taken.sharers.get(own)):
             catalog.listing.hide(own)
         elif seen is not None:
             _remove(catalog, names, seen, is_decisive=is_decisive)

@@ -184,6 +184,10 @@ class Listing:
         except FileNotFoundError:
             return True  # It was there a moment ago: the table is being dropped.
 
+    def is_link(self, location: str) -> bool:
+        """Whether a location is a symbolic link to a directory of somebody else's."""
+        return self._storage.is_local and Path(self._path(location)).is_symlink()
+
     @property
     def has_directories(self) -> bool:
         """Whether the store can rename a directory, rather than copy every object in it; then one of several does."""

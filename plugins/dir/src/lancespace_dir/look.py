@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from lance_namespace import UnsupportedOperationError
 
 from lancespace.storage.clock import aware
 from lancespace_dir.listing import Listing
+from lancespace_dir.manifest.filters import quoted
 from lancespace_dir.manifest.schema import DIRECTORY, Entry
 from lancespace_dir.manifest.segments import whole
 from lancespace_dir.v2 import ManifestCatalog
@@ -83,29 +85,34 @@ class Look:
         """A location below the root as a path of the file system."""
         return f"{self.storage.path()}/{location}" if location else self.storage.path()
 
-    @cached_property
-    def old_rows(self) -> frozenset[Entry]:
-        """The rows that were in the manifest before the age that is spared, by the times of its files."""
+    def old_rows(self, entries: Collection[Entry]) -> set[Entry]:
+        """Those of some rows that were in the manifest all the time that is spared, by the times of its files.
+
+        A row that was taken out and entered again is new, also if it says the same.
+        """
+        if not entries:
+            return set()
         with self.catalog.manifest.reading() as reader:
             table = reader.open_latest()
-        folder = self.path(DIRECTORY)
-        old = [
-            fragment
-            for fragment in table.get_fragments()
-            if all(self.modified(f"{folder}/data/{file.path}") < self._oldest for file in fragment.metadata.files)
-        ]
-        tables = [fragment.to_table() for fragment in old]
-        version = self._old_version(table)
-        if version is not None:
-            tables.append(version.to_table())
-        return frozenset(entry for rows in tables for entry in _entries(rows))
+        where = f"object_id IN ({', '.join(quoted(entry.object_id) for entry in entries)})"
+        in_old_files = [part.to_table(filter=where) for part in table.get_fragments() if self._is_old_fragment(part)]
+        old = set(entries).intersection(entry for rows in in_old_files for entry in _entries(rows))
+        versions = self._spared_versions() if len(old) < len(set(entries)) else []
+        found = [set(_entries(table.checkout_version(number).to_table(filter=where))) for number in versions]
+        return old.union(set(entries).intersection(*found) if found else ())
 
-    def _old_version(self, table: Any) -> Any:
-        """The newest version of the manifest that is old enough, or None if none is left."""
+    def _is_old_fragment(self, fragment: Any) -> bool:
+        folder = self.path(f"{DIRECTORY}/data")
+        return all(self.modified(f"{folder}/{file.path}") < self._oldest for file in fragment.metadata.files)
+
+    def _spared_versions(self) -> list[int]:
+        """The newest version of the manifest that is old enough, and all after it; none if one of them is gone."""
         names = [name for name in self.contents(f"{DIRECTORY}/_versions") if name.endswith(".manifest")]
         numbered = sorted((_number(name), self.path(f"{DIRECTORY}/_versions/{name}")) for name in names)
         count = bisect_left(numbered, True, key=lambda one: self.modified(one[1]) >= self._oldest)
-        return table.checkout_version(numbered[count - 1][0]) if count else None
+        found = [number for number, _ in numbered[max(count - 1, 0) :]]
+        is_whole = count and found[-1] - found[0] == len(found) - 1
+        return found if is_whole else []
 
 
 def all_rows(catalog: ManifestCatalog) -> list[Entry]:

@@ -119,9 +119,9 @@ def _drop_reservation(repair: Repair, finding: Finding) -> bool:
     storage, location = repair.backend.storage, finding.location
 
     def is_empty() -> bool:
-        return reservations.is_reserved(storage, location)
+        return reservations.is_reserved(storage, location) and repair.look().is_old(location)
 
-    if not (is_empty() and repair.look().is_old(location)):
+    if not is_empty():
         return False
     if finding.entry is not None and not _take_out(repair, finding.entry, is_empty):
         return False
@@ -130,12 +130,16 @@ def _drop_reservation(repair: Repair, finding: Finding) -> bool:
 
 
 def _take_table_out(repair: Repair, finding: Finding) -> bool:
-    look = repair.look()
-    return finding.entry is not None and _take_out(repair, finding.entry, lambda: not look.contents(finding.location))
+    look, entry = repair.look(), finding.entry
+    if entry is None:
+        return False
+    return _take_out(repair, entry, lambda: not look.contents(finding.location), lambda: bool(look.old_rows([entry])))
 
 
-def _take_out(repair: Repair, entry: Entry, is_empty: Callable[[], bool]) -> bool:
-    return reservations.take_out(repair.backend.catalog.manifest, entry, is_empty)
+def _take_out(
+    repair: Repair, entry: Entry, is_empty: Callable[[], bool], is_old: Callable[[], bool] | None = None
+) -> bool:
+    return reservations.take_out(repair.backend.catalog.manifest, entry, is_empty, is_old)
 
 
 def _take_version_out(repair: Repair, finding: Finding) -> bool:

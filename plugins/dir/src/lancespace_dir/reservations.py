@@ -22,15 +22,17 @@ RESERVATION = frozenset({RESERVED, FOLDER})
 """All that is in the directory of a table before its first version."""
 
 
-def take_out(manifest: Manifest, entry: Entry, is_empty: Callable[[], bool]) -> bool:
-    """Take a row out, unless it is not the one that was looked at, or its table has data by now.
+def take_out(
+    manifest: Manifest, entry: Entry, is_empty: Callable[[], bool], is_old: Callable[[], bool] | None = None
+) -> bool:
+    """Take a row out, unless it is not the one that was looked at, its table has data by now, or it is to be spared.
 
     A writer may bring data between the last look and the commit, so there is one more look, and then the row is put
     back. If its data comes later than that, the writer finds the row gone.
     """
 
     def remove(draft: Draft) -> bool:
-        if draft.get(entry.object_id) != entry or not is_empty():
+        if draft.get(entry.object_id) != entry or not is_empty() or (is_old is not None and not is_old()):
             return False
         changes.take_out_table(draft, identifiers.split(entry.object_id))
         return True

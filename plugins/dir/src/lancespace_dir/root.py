@@ -113,14 +113,21 @@ def root_location(name: str) -> str:
     return f"{name}{TABLE_SUFFIX}"
 
 
+def can_be_shown(name: str) -> bool:
+    """Whether a directory that shows a table of this name to V1 readers can have its own name."""
+    return len(root_location(name).encode()) <= MAX_DIRECTORY_BYTES
+
+
 def new_location(object_id: str) -> str:
-    """A place for a table that is in no V1 reader's way.
+    """A place for a table that is in no V1 reader's way: its name does not end as those that a V1 reader lists.
 
     The random part spreads tables over the partitions of an object store, and keeps a table that is dropped and
     created again apart from what is left of the old one. A long identifier is cut, since it is only there for people
     to see.
     """
     readable = object_id.encode()[: MAX_DIRECTORY_BYTES - RANDOM_LENGTH].decode(errors="ignore")
+    while readable.endswith(TABLE_SUFFIX):
+        readable = readable.removesuffix(TABLE_SUFFIX)
     return f"{secrets.token_hex(4)}_{readable}"
 
 
@@ -128,7 +135,7 @@ def relative(location: str, root: str) -> str:
     """A location below the root, as the manifest has it.
 
     Raises:
-        InvalidInputError: If it is not below the root.
+        InvalidInputError: If it is not below the root, or may be another location, too.
     """
     inside = location
     if scheme_of(location) != "file" or location.startswith(("/", "file://")):
@@ -142,7 +149,17 @@ def relative(location: str, root: str) -> str:
         _refuse(location, root)
     if belongs_to_catalog(parts[0]) or any(map(_is_mark, parts)):
         raise InvalidInputError(f"The location {location!r} belongs to the catalog itself: choose another.")
+    if scheme_of(root) == "file" and leads_over_link(inside, root):
+        raise InvalidInputError(
+            f"The location {location!r} leads over a symbolic link, so it may be that of another table: "
+            "give the path that the link stands for."
+        )
     return inside
+
+
+def leads_over_link(inside: str, root: str) -> bool:
+    """Whether a local path below the root has a symbolic link in it."""
+    return os.path.realpath(f"{root}/{inside}") != f"{os.path.realpath(root)}/{inside}"
 
 
 def belongs_to_catalog(name: str) -> bool:

@@ -7,6 +7,7 @@ So what is deleted is what was seen, and nothing is found by its path a second t
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import uuid
 from collections.abc import Callable, Mapping
@@ -19,6 +20,8 @@ from lancespace_dir.root import DEREGISTERED, TABLE_SUFFIX, is_claim, new_claim,
 
 if TYPE_CHECKING:
     from lancespace.storage import Storage
+
+_log = logging.getLogger(__name__)
 
 _ROUNDS = 20
 _UNIQUE = frozenset({"data", "_transactions", "_deletions", "_indices"})
@@ -86,7 +89,11 @@ class _Directory:
             return False
 
     def remove(self, is_needed: Callable[[], bool]) -> bool:
-        """Claim it, move all of it elsewhere, and delete it there."""
+        """Claim it, move all of it elsewhere, and delete it there; of a symbolic link, only the link goes."""
+        if Path(self._path).is_symlink():
+            _log.warning("Dropped a table and kept its files: %r is a symbolic link to them", self._path)
+            Path(self._path).unlink()
+            return True
         claim = new_claim()
         self._put(claim)
         try:

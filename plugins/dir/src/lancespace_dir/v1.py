@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import islice
@@ -21,6 +22,8 @@ from lancespace_dir.manifest.committer import Manifest
 if TYPE_CHECKING:
     from lancespace.storage import Storage
     from lancespace_dir.manifest.schema import Entry
+
+_log = logging.getLogger(__name__)
 
 _NO_PLACE = frozenset({"create_namespace", "drop_namespace", "create_materialized_view", "refresh_materialized_view"})
 
@@ -114,9 +117,9 @@ class ListingCatalog:
             )
         if self._listing.exists(name) and not overwrite:
             raise table_exists(names)
-        holder = self._holder(place.location)
+        holder = self._holder(name)
         if holder is not None:
-            raise location_taken(place.location, holder.object_id.split(identifiers.DELIMITER))
+            raise location_taken(place.location, identifiers.split(holder.object_id))
         self._listing.show(place.location)
         with _undone_on_failure(lambda: self._listing.hide(place.location)):
             self._need_free(name)
@@ -153,13 +156,20 @@ class ListingCatalog:
             self._need_free(name)
 
     def drop(self, names: Names) -> Place:
-        """Take the directory out of sight, then delete it; one that is deregistered can be dropped too."""
-        location = root.root_location(self._name(names))
+        """Take the directory out of sight, then delete it; one that is deregistered can be dropped too.
+
+        One that holds a table of the manifest is only taken out of sight.
+        """
+        name = self._name(names)
+        location = root.root_location(name)
         try:
             with closing(self._listing.see(location)) as seen:
-                is_empty = all(map(root.is_claim, seen.contents))
-                if is_empty or not seen.remove(lambda: self._holder(location) is not None):
+                if all(map(root.is_claim, seen.contents)):
                     raise no_table(names)
+                if not seen.remove(lambda: self._holder(name) is not None):
+                    if not self._listing.hide(location):
+                        raise no_table(names)
+                    _log.warning("Dropped a table and kept its files at %r: a table of the manifest is there", location)
         except FileNotFoundError as error:
             raise no_table(names) from error
         return Place(location)
@@ -173,22 +183,29 @@ class ListingCatalog:
         self._manifest.close()
 
     def _need_free(self, name: str) -> None:
-        """Refuse a name that a namespace, or a table in another directory, has in the manifest.
+        """Refuse a name that something has in the manifest, or whose directory a table has there.
 
         It is asked when the directory is there. Who creates a namespace enters it, and then looks for the directory.
         """
-        entry = self._manifest.get(name)
+        location = root.root_location(name)
+        with self._manifest.reading() as reader:
+            entry = reader.get(name) or next((entry for _, entry in reader.tables_at(location)), None)
         if entry is not None:
             raise TableAlreadyExistsError(
-                f"The name {name!r} is that of a {entry.object_type} in the catalog's manifest: choose another name."
+                f"The name {name!r} or its directory {location!r} is that of a {entry.object_type} in the catalog's "
+                f"manifest, {identifiers.show(identifiers.split(entry.object_id))!r}: choose another name."
             )
 
-    def _holder(self, location: str) -> Entry | None:
-        """The table of the manifest that is in a hidden directory, or around or inside it: it may have been renamed."""
-        if not self._listing.is_hidden(location):
-            return None
+    def _holder(self, name: str) -> Entry | None:
+        """The table of the manifest that has a name's directory, or one around or inside it.
+
+        Of one that is in sight, not that of this name; one that is hidden may have been renamed.
+        """
+        location = root.root_location(name)
+        is_hidden = self._listing.is_hidden(location)
         with self._manifest.reading() as reader:
-            return next((entry for _, entry in reader.tables_at(location)), None)
+            entries = (entry for _, entry in reader.tables_at(location))
+            return next((entry for entry in entries if is_hidden or entry.object_id != name), None)
 
     def _only_root(self, names: Names) -> None:
         if names:

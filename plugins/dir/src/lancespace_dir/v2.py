@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
@@ -13,6 +13,7 @@ from lance_namespace import (
     InvalidInputError,
     InvalidTableStateError,
     NamespaceAlreadyExistsError,
+    TableAlreadyExistsError,
 )
 
 from lancespace import identifiers
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from lancespace_dir.versionrows import Version
 
 
+_NOT_SHOWN = "choose another name, or connect with dir_listing_enabled=true to see it"
+
+
 class ManifestCatalog:
     """Namespaces and tables as rows of the manifest."""
 
@@ -52,10 +56,10 @@ class ManifestCatalog:
         """Enter a row."""
         if not names:
             raise namespace_exists([])
-        if self._shows_v1(names) and self.manifest.get(names[0]) is None:
+        if self.shows_v1(names) and self.manifest.get(names[0]) is None:
             raise _name_of_v1(names[0])
         entered = self.manifest.mutate(lambda draft: changes.enter_namespace(draft, names, properties, mode))
-        if entered.is_new and self._shows_v1(names):  # A V1 writer looks for the row after it has made the directory.
+        if entered.is_new and self.shows_v1(names):  # A V1 writer looks for the row after it has made the directory.
             self.manifest.mutate(lambda draft: changes.take_out_namespace(draft, names, cascade=False))
             raise _name_of_v1(names[0])
         return entered.properties
@@ -137,10 +141,9 @@ class ManifestCatalog:
         """Enter a row for what is there; the directory of this name shows by itself then, or no longer."""
         place = self._chosen_place(names, location, properties)
         is_own = self.is_own(names, place)
-        if not overwrite and not is_own and self.is_v1(names):
-            raise table_exists(names)
         if not overwrite:
             self._need_free(names)
+            self._need_no_v1(names, place)
         was_hidden = is_own and self.listing.is_hidden(place.location)
         if was_hidden:
             self.listing.show(place.location)
@@ -151,7 +154,7 @@ class ManifestCatalog:
                 self.listing.hide(place.location)
             raise
         self.managed.entered(place)
-        if not is_own and self.is_v1(names):
+        if not is_own and self.shows_v1(names):
             self.listing.hide(root.root_location(names[0]))
         return place
 
@@ -205,14 +208,15 @@ class ManifestCatalog:
         A V1 table gets a row first, so that it is in sight all the time.
         """
         place, has_row = self.find_row(names)
-        if self.is_v1(target):
-            raise table_exists(target)
+        if self.shows_v1(target):
+            raise self._name_of_v1(target)
         self._need_free(target)
         has_row = has_row or self.enter_v1(names, place) or self._has_table_row(names)
         is_own = self.is_own(names, place)
         is_hiding = has_row and is_own and self.listing.hide(place.location)
         try:
             self.manifest.mutate(lambda draft: changes.rename_table(draft, names, target, None if has_row else place))
+            self._confirm_rename(names, target, place)
         except BaseException:
             if is_hiding and self.manifest.get(identifiers.join(names)) is not None:
                 self.listing.show(place.location)
@@ -221,6 +225,14 @@ class ManifestCatalog:
             self.listing.hide(place.location)
         if self.is_own(target, place):
             self.listing.show(place.location)
+
+    def _confirm_rename(self, names: Names, target: Names, place: Place) -> None:
+        """See that no V1 writer has made a table of the new name meanwhile; otherwise give the old one back."""
+        try:
+            self._need_no_v1(target, place)
+        except TableAlreadyExistsError:
+            self.manifest.mutate(lambda draft: changes.rename_table(draft, target, names))
+            raise
 
     def enter_v1(self, names: Names, place: Place) -> bool:
         """Give a V1 table a row; False if its name has one, which may be that of a namespace."""
@@ -289,12 +301,12 @@ class ManifestCatalog:
     def _free_location(self, names: Names) -> tuple[str, bool]:
         """Where a new table can be: where V1 readers see it, if that is free. And whether that was made up."""
         own = root.root_location(names[0])
-        is_own = len(names) == 1 and self.with_v1
-        contents = self.listing.contents(own) if is_own else []
+        is_possible = len(names) == 1 and root.can_be_shown(names[0])
+        contents = self.listing.contents(own) if is_possible else []
         is_taken = bool(contents) and bool(self.tables_at(own))
         if not is_taken and self.listing.shows(own, contents):
-            raise table_exists(names)
-        is_free = is_own and not contents and not is_taken
+            raise self._name_of_v1(names)
+        is_free = is_possible and self.with_v1 and not contents
         return (own, False) if is_free else (root.new_location(identifiers.join(names)), True)
 
     def _enter_new(self, names: Names, properties: Mapping[str, str]) -> Place:
@@ -309,7 +321,10 @@ class ManifestCatalog:
             changes.enter_table(draft, names, place)
             return place
 
-        return self.manifest.mutate(enter)
+        place = self.manifest.mutate(enter)
+        with self._entered(names, place):
+            self._need_no_v1(names, place)  # A V1 writer looks for the row after it has made the directory.
+        return place
 
     def _enter(self, names: Names, place: Place, *, overwrite: bool = False, versions: Iterable[Version] = ()) -> None:
         """Enter a row at a location that has files, unless somebody deletes these."""
@@ -321,7 +336,10 @@ class ManifestCatalog:
 
         has_files = self.has_files(place)
         self.manifest.mutate(enter)
-        self.confirm(names, place, has_files=has_files, replaced=replaced)
+        with self._entered(names, place, replaced):
+            self._need_files(place, has_files=has_files)
+            if not overwrite:
+                self._need_no_v1(names, place)
 
     def has_files(self, place: Place) -> bool:
         """Whether there are files at a location.
@@ -338,19 +356,28 @@ class ManifestCatalog:
             )
         return bool(contents)
 
-    def confirm(self, names: Names, place: Place, *, has_files: bool, replaced: Iterable[Entry] = ()) -> None:
-        """See that the files of a table that was just entered are still there; otherwise undo the entry.
+    def confirm(self, names: Names, place: Place, *, has_files: bool) -> None:
+        """See that a table that was just entered has its files still, and its name alone; otherwise undo the entry.
 
         Raises:
-            InvalidTableStateError: If a drop or fsck deletes them, or has.
+            InvalidTableStateError: If a drop or fsck deletes the files, or has.
+            TableAlreadyExistsError: If a V1 writer has made a table of this name.
         """
+        with self._entered(names, place):
+            self._need_files(place, has_files=has_files)
+            self._need_no_v1(names, place)
+
+    @contextmanager
+    def _entered(self, names: Names, place: Place, replaced: Iterable[Entry] = ()) -> Iterator[None]:
+        """Take a table out that was just entered if what follows is refused; what it replaced comes back."""
         try:
-            is_whole = self.has_files(place) or not has_files
-        except InvalidTableStateError:
+            yield
+        except (InvalidTableStateError, TableAlreadyExistsError):
             self.manifest.mutate(lambda draft: changes.put_back(draft, names, place, replaced))
             raise
-        if not is_whole:
-            self.manifest.mutate(lambda draft: changes.put_back(draft, names, place, replaced))
+
+    def _need_files(self, place: Place, *, has_files: bool) -> None:
+        if not self.has_files(place) and has_files:
             raise InvalidTableStateError(
                 f"The files at {place.location!r} were deleted while the table was entered: nothing was changed."
             )
@@ -378,10 +405,21 @@ class ManifestCatalog:
 
     def is_v1(self, names: Names) -> bool:
         """Whether the directory shows a table of this name; one with a row is the table of that row."""
-        return self.with_v1 and self._shows_v1(names)
+        return self.with_v1 and self.shows_v1(names)
 
-    def _shows_v1(self, names: Names) -> bool:
-        if len(names) > 1 or not self.listing.exists(names[0]):
+    def _need_no_v1(self, names: Names, place: Place) -> None:
+        """Refuse the name of a V1 table that is elsewhere: it would be hidden."""
+        if not self.is_own(names, place) and self.shows_v1(names):
+            raise self._name_of_v1(names)
+
+    def _name_of_v1(self, names: Names) -> TableAlreadyExistsError:
+        if self.with_v1:
+            return table_exists(names)
+        return table_exists(names, f"it is the V1 table at {root.root_location(names[0])!r}: {_NOT_SHOWN}")
+
+    def shows_v1(self, names: Names) -> bool:
+        """The same, also for a connection that does not show such tables; V1 readers and others do."""
+        if len(names) > 1 or not root.can_be_shown(names[0]) or not self.listing.exists(names[0]):
             return False
         location = root.root_location(names[0])
         return all(entry.object_id == names[0] or entry.location != location for entry in self.tables_at(location))

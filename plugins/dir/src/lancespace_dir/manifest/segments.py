@@ -97,7 +97,7 @@ class Segment:
 
     def entries(self, rows: list[int]) -> list[Entry]:
         """Many rows as entries at once."""
-        columns = (column.take(pa.array(rows)).to_pylist() for column in self._columns)
+        columns = (column.take(pa.array(rows, pa.int64())).to_pylist() for column in self._columns)
         return [
             Entry(object_id, object_type, location, metadata, None if bases is None else tuple(bases))
             for object_id, object_type, location, metadata, bases in zip(*columns, strict=True)
