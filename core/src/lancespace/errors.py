@@ -153,7 +153,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _AZURE = ("abfs://", "abfss://", "wasb://", "wasbs://")
-_PANIC = re.compile(r"(?:\w+\(\w+\): |[\w ]+ error: )*(?:called `\w+::unwrap|task \d+ panicked)")
+_PANIC = re.compile(r"(?:\w+\(\w+\): |[\w ]+ error: )*(?:called `\w+::unwrap|task \d+ panicked|Task was aborted)")
 """How the message of an error begins that a panic in another thread of Rust's has caused."""
 _UNFINISHED = re.compile(r"not (yet )?implemented")
 """All that Rust says where a case was left out, with a panic."""
