@@ -352,6 +352,7 @@ def test_a_panic_of_another_thread_is_told_as_one():
         lambda table: table.count("a::decimal(100, 2) > 1"),
         lambda table: table.to_arrow(filter="a::decimal(100, 2) > 1"),
         lambda table: table.to_arrow(filter="a = ?"),
+        lambda table: table.to_arrow(filter="array_length(array_repeat(a, 9000000000000000000)) > 0"),
     ],
 )
 def test_a_panic_in_any_thread_of_lance_is_told_as_one(act: Callable[[Table], object]):
