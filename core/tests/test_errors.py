@@ -40,6 +40,8 @@ from lancespace.errors import JobCanceled, redact, translate, translated
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lancespace.table import Table
+
 TABLE = pa.table({"a": [1, 2, 3], "s": ["x", "y", "z"]})
 
 
@@ -342,6 +344,22 @@ def test_a_panic_of_another_thread_is_told_as_one():
     told = "LanceError(IO): called `Result::unwrap()` on an `Err` value: JoinError::Panic(Id(7), ...)"
     assert "a bug in Lance" in str(translate(OSError(told)))
     assert "a bug in Lance" not in str(translate(OSError("No field named 'task 1 panicked'")))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda table: table.count("a::decimal(100, 2) > 1"),
+        lambda table: table.to_arrow(filter="a::decimal(100, 2) > 1"),
+        lambda table: table.to_arrow(filter="a = ?"),
+        lambda table: table.to_arrow(filter="array_length(array_repeat(a, 9000000000000000000)) > 0"),
+    ],
+)
+def test_a_panic_in_any_thread_of_lance_is_told_as_one(act: Callable[[Table], object]):
+    with connect("memory", {}) as namespace:
+        namespace.create_table("t", pa.table({"a": [1]}))
+        with pytest.raises(InternalError, match="'t': a bug in Lance stopped the operation"):
+            act(namespace.table("t"))
 
 
 @pytest.mark.parametrize("predicate", ["a = ?", "a = $1", ":name"])

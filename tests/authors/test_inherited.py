@@ -17,14 +17,18 @@ import pytest
 from lance_namespace import (
     ConcurrentModificationError,
     DeclareTableRequest,
+    InvalidInputError,
+    InvalidTableStateError,
     LanceNamespaceError,
     RenameTableRequest,
+    TableAlreadyExistsError,
     TableNotFoundError,
     UnsupportedOperationError,
 )
 
 from lancespace import Namespace, views
-from lancespace.backends import creation
+from lancespace.backends import claims, creation
+from lancespace.storage import Storage
 from lancespace.testing.threads import race
 from plugins.dir.tests.crashing import Killer
 from plugins.dir.tests.processes import Process, together
@@ -186,6 +190,64 @@ def test_a_drop_keeps_the_files_of_another_table(eight: Namespace, place: str, c
 
     assert (list(eight.tables()), ids(eight, "t")) == (["t"], [1])
     assert "files of the dropped table 'u' are kept: they belong to ['t']" in caplog.text
+
+
+@pytest.mark.parametrize("backend", [EIGHT, NINE])
+def test_one_location_has_one_name(backend: str, folder: Path, tmp_path: Path):
+    namespace = open_catalog(folder, backend, tmp_path / "root")
+    location = namespace.create_table("t", rows(1)).location
+    namespace.declare_table("u")
+
+    for mode in ("create", "overwrite"):
+        with pytest.raises(InvalidInputError, match="is that of the table 't'"):
+            namespace.register_table("u" if mode == "overwrite" else "v", location=location, mode=mode)
+    with pytest.raises(TableAlreadyExistsError):
+        namespace.register_table("t", location=location)
+    assert list(namespace.tables()) == ["t", "u"]
+
+
+def test_a_drop_keeps_what_is_registered_before_it_looks(eight: Namespace, monkeypatch: pytest.MonkeyPatch):
+    location = eight.create_table("t", rows(1)).location
+    refused: list[LanceNamespaceError] = []
+
+    def register() -> None:
+        try:
+            eight.register_table("u", location=location)
+        except LanceNamespaceError as error:
+            refused.append(error)
+
+    before(monkeypatch, claims, "delete_unless", register)
+    eight.drop_table("t")
+
+    assert (refused, list(eight.tables()), ids(eight, "u")) == ([], ["u"], [1])
+
+
+@pytest.mark.parametrize("moment", ["users_of", "delete_tree"])
+def test_what_a_drop_deletes_is_not_registered(
+    moment: str, eight: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    location = eight.create_table("t", rows(1)).location
+
+    def register() -> None:
+        with pytest.raises(InvalidTableStateError, match="a drop is deleting the files there"):
+            eight.register_table("u", location=location)
+
+    before(monkeypatch, eight.backend if moment == "users_of" else Storage, moment, register)
+    eight.drop_table("t")
+
+    assert (list(eight.tables()), files(tmp_path / "root")) == ([], set())
+    assert location is not None
+    assert not Path(location).exists()
+
+
+def test_a_registration_that_a_drop_overtakes_says_so(eight: Namespace, monkeypatch: pytest.MonkeyPatch):
+    location = eight.create_table("t", rows(1)).location
+    eight.deregister_table("t")
+    folder = Path(str(location))
+
+    before(monkeypatch, eight.backend, "declare_table", (folder / ".lance-deleting-1").touch)
+    with pytest.raises(InvalidTableStateError, match="If the name is in the catalog now, drop or deregister it"):
+        eight.register_table("u", location=location)
 
 
 def test_a_create_that_was_paused_ends_in_a_table_or_an_error(eight: Namespace, monkeypatch: pytest.MonkeyPatch):

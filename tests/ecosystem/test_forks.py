@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import lance
 import pyarrow as pa
 import pytest
 from lance_namespace import LanceNamespaceError, UnsupportedOperationError
@@ -124,6 +125,19 @@ def test_what_was_not_used_before_the_fork_works(tmp_path: Path):
     in_parent(check_unused, tmp_path)
 
 
+def check_lance_alone(root: Path) -> None:
+    lance.write_dataset(ROWS, root / "t.lance")
+    namespace = connect("dir", {"root": str(root)})
+
+    assert REFUSED in forked(lambda: namespace.create_table("u", ROWS))
+    assert REFUSED in forked(lambda: forked(lambda: list(namespace.tables())))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system does not show the threads of a process")
+def test_a_parent_that_used_lance_without_a_namespace(tmp_path: Path):
+    in_parent(check_lance_alone, tmp_path)
+
+
 def check_memory() -> None:
     namespace = connect("memory")
     namespace.create_table("t", ROWS)
@@ -162,6 +176,17 @@ def check_client(url: str) -> None:
         assert forked(table.count) == str(ROWS.num_rows)
         table.dataset()
         assert REFUSED in forked(table.dataset)
+
+
+def check_sql(url: str) -> None:
+    with connect("rest", {"uri": url}) as namespace:
+        assert namespace.sql("SELECT 1 AS x").read_all()["x"].to_pylist() == [1]
+        assert REFUSED in forked(lambda: namespace.sql("SELECT 1 AS x").read_all())
+
+
+def test_sql_of_a_client_is_refused(tmp_path: Path):
+    with hosted(tmp_path) as server:
+        in_parent(check_sql, catalog_url(server, tmp_path / "catalog"))
 
 
 def test_a_client_of_a_server_makes_new_connections(tmp_path: Path):

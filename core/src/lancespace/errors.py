@@ -93,7 +93,7 @@ _MESSAGES: Rows = (
     (r"Error applying filter expression to batch|Regular expression did not compile|ompiledTooBig", InvalidInputError),
     # What functions of DataFusion and kernels of Arrow say of values that they cannot take.
     (
-        r"^(?:(?:LanceError\(\w+\)|Arrow error|Query Execution error): )*(?:Execution|Parser|Compute|Json) error: ",
+        r"^(?:LanceError\(\w+\): |[A-Z][\w ]+ error: )*(?:Execution|Parser|Compute|Json) error: ",
         InvalidInputError,
     ),
     # What DataFusion says of types that do not go together in an expression.
@@ -153,7 +153,10 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _AZURE = ("abfs://", "abfss://", "wasb://", "wasbs://")
-_PANIC = re.compile(r"(?:\w+\(\w+\): |[\w ]+ error: )*(?:called `\w+::unwrap|task \d+ panicked)")
+_PANIC = re.compile(
+    r"(?:\w+\(\w+\): |[\w ]+ error: )*"
+    r"(?:called `\w+::unwrap|task \d+ panicked|Task was aborted|Lance reader producer terminated)"
+)
 """How the message of an error begins that a panic in another thread of Rust's has caused."""
 _UNFINISHED = re.compile(r"not (yet )?implemented")
 """All that Rust says where a case was left out, with a panic."""

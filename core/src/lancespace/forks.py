@@ -8,6 +8,10 @@ once. Clients of servers are made anew instead.
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+_THREADS = Path("/proc/self/task")
+"""Where Linux shows the threads of this process."""
 
 
 class Process:
@@ -36,13 +40,28 @@ class Process:
             )
         self._has_used_lance = True
 
+    def about_to_fork(self) -> None:
+        """Find out whether Lance was used by its own functions, without a namespace: by its threads, on Linux only."""
+        self._has_used_lance = self._has_used_lance or _has_threads_of_lance()
+
     def forked(self) -> None:
         """Begin life as a child."""
         self.generation += 1
         self._may_use_lance = self._may_use_lance and not self._has_used_lance
 
 
+def _has_threads_of_lance() -> bool:
+    return any(_name(thread).startswith("lance") for thread in _THREADS.glob("*/comm"))
+
+
+def _name(thread: Path) -> str:
+    try:
+        return thread.read_text()
+    except OSError:  # It has ended.
+        return ""
+
+
 process = Process()
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork.
-    os.register_at_fork(after_in_child=process.forked)
+    os.register_at_fork(before=process.about_to_fork, after_in_child=process.forked)

@@ -68,6 +68,23 @@ def test_describe_says_so_and_the_properties_are_the_users_own(ns):
     assert ns.deregister_table("a.owned").properties == {"owner": "Ada"}
 
 
+@pytest.mark.parametrize("managed", ["true", "false"])
+@pytest.mark.parametrize("mode", ["create", "overwrite"])
+def test_whether_a_table_is_managed_stays_as_it_was_declared(tmp_path: Path, managed: str, mode: str):
+    name = "table_version_management"
+    with lancespace.connect("dir", {"root": str(tmp_path)}) as namespace:
+        namespace.declare_table("t", properties={name: managed})
+        other = "false" if managed == "true" else "true"
+        with pytest.raises(InvalidInputError, match=f"'{name}' of the table 't' cannot change"):
+            namespace.create_table("t", numbers(1), properties={name: other}, mode=mode)
+
+        namespace.create_table("t", numbers(1), properties={name: managed, "owner": "Ada"}, mode=mode)
+        namespace.create_table("t", numbers(2), properties={name: managed, "owner": "Bob"}, mode="overwrite")
+
+        described = namespace.describe_table("t")
+        assert (bool(described.managed_versioning), described.properties) == (managed == "true", {"owner": "Bob"})
+
+
 @pytest.mark.usefixtures("ns")
 def test_the_catalog_remembers_that_new_tables_are_managed(tmp_path):
     assert manifest_table(tmp_path).metadata["table_version_management"] == "true"

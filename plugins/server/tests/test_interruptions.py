@@ -355,6 +355,25 @@ def test_tables_are_found_by_who_created_them(catalog: Namespace, mode: str):
     assert (told["version"], told["location"]) == (done.version, done.location)
 
 
+@pytest.mark.parametrize(("mode", "step"), [("create", "merge_properties"), ("overwrite", "replace_properties")])
+def test_a_table_whose_properties_were_not_set_any_more_is_not_reported_as_done(
+    catalog: Namespace, mode: str, step: str, monkeypatch: pytest.MonkeyPatch
+):
+    catalog.declare_table("t") if mode == "create" else catalog.create_table("t", LARGE.slice(0, 1))
+    write = recovery(catalog, "create_table", id=["t"], mode=mode, properties={"p": "q"})
+    began, before = time.time(), write.before()
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(catalog.backend, step, die)
+    with marking("mine"), pytest.raises(KeyboardInterrupt):
+        catalog.create_table("t", LARGE.slice(0, 2), mode=mode, properties={"p": "q"})
+
+    with pytest.raises(Unknown, match="whether its properties were set"):
+        write.after("mine", began, before)
+
+
 def test_a_table_that_another_caller_created_is_not_taken_for_ours(catalog: Namespace):
     began, write = time.time(), recovery(catalog, "create_table", id=["t"])
     before = write.before()

@@ -89,6 +89,11 @@ def test_a_statement_that_cannot_be_understood(catalog: Namespace, statement: st
         sql(catalog, statement, {"name": "Ada"})
 
 
+def test_values_that_a_function_cannot_take(catalog: Namespace):
+    with pytest.raises(InvalidInputError, match="string size overflow on repeat"):
+        sql(catalog, "SELECT repeat('a', 9000000000000000000) FROM events").read_all()
+
+
 @pytest.mark.parametrize(
     ("statement", "what"),
     [

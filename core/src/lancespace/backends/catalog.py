@@ -30,6 +30,7 @@ from lance_namespace import (
 )
 
 from lancespace import identifiers
+from lancespace.backends import claims
 from lancespace.backends.choices import DROP_BEHAVIORS, DROP_MODES, choose
 from lancespace.hookspecs import hookimpl
 from lancespace.storage import overlap
@@ -97,11 +98,7 @@ class CatalogOperations(TableAccess):
                 "answer the location of the entry that it took out."
             )
         storage = self.storage_for(replace(ref, location=gone.location))
-        users = self._users_of(storage)
-        if users:
-            _log.warning("The files of the dropped table %r are kept: they belong to %s, too", ref.name, users)
-        else:
-            _delete_data(storage, ref.name)
+        self._delete_data(storage, ref.name)
         return DropTableResponse(id=request.id, location=gone.location, properties=gone.properties)
 
     @hookimpl(wrapper=True, specname="drop_namespace")
@@ -134,15 +131,30 @@ class CatalogOperations(TableAccess):
             for child in self._each("namespaces", self.list_namespaces, ListNamespacesRequest, names):
                 yield from self._walk([*names, child], include_declared)
 
-    def _users_of(self, storage: Storage) -> list[str]:
+    def users_of(self, storage: Storage) -> list[list[str]]:
         """The tables whose location is this one, contains it or lies inside it."""
         users = []
         for names in self._walk([]):
             with suppress(TableNotFoundError, NamespaceNotFoundError):  # It was dropped meanwhile.
                 location = self.describe_table(DescribeTableRequest(id=names)).location
                 if overlap(storage, self.connection.storage(location)):
-                    users.append(identifiers.show(names))
+                    users.append(names)
         return users
+
+    def _delete_data(self, storage: Storage, name: str) -> None:
+        """Delete what a dropped table leaves; a writer that began before may still add files, which nobody reads."""
+        try:
+            claims.delete_unless(storage, lambda: self._is_used(storage, name))
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            _log.warning("The table %r was written to while it was dropped; files may be left in storage", name)
+
+    def _is_used(self, storage: Storage, name: str) -> bool:
+        users = [identifiers.show(names) for names in self.users_of(storage)]
+        if users:
+            _log.warning("The files of the dropped table %r are kept: they belong to %s, too", name, users)
+        return bool(users)
 
     def _each(
         self, field: str, listing: Callable[..., Any], model: Callable[..., Any], names: list[str], **asked: object
@@ -162,13 +174,3 @@ class CatalogOperations(TableAccess):
         except NamespaceNotFoundError:
             return False
         return True
-
-
-def _delete_data(storage: Storage, name: str) -> None:
-    """Delete what a dropped table leaves; a writer that began before may still add files, which nobody reads."""
-    try:
-        storage.delete_tree(storage.path())
-    except OSError as error:
-        if error.errno != errno.EBUSY:
-            raise
-        _log.warning("The table %r was written to while it was dropped; files may be left in storage", name)

@@ -20,10 +20,12 @@ from lance_namespace import (
 )
 
 from lancespace import identifiers
+from lancespace.backends import claims
 from lancespace.backends.choices import REGISTER_MODES, choose
 from lancespace.backends.messages import table_exists
 from lancespace.hookspecs import hookimpl
 from lancespace.operations import OPERATIONS
+from lancespace.storage.locations import location_taken
 from lancespace.tables.access import TableAccess, TableRef
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lancespace.connection import Connection
+    from lancespace.storage import Storage
 
 
 _MERGE_TRIES = 10
@@ -66,6 +69,7 @@ class EntryOperations(TableAccess):
     if TYPE_CHECKING:
         connection: Connection
         declare_table: Callable[..., Any]
+        users_of: Callable[[Storage], list[list[str]]]
 
     def replace_entry(self, old: TableEntry, new: TableEntry) -> None:  # noqa: ARG002 - for overriding
         """Replace a table's entry by another one, of the same name or not, in one step; optional.
@@ -105,10 +109,22 @@ class EntryOperations(TableAccess):
     def register_table(self, request: RegisterTableRequest) -> RegisterTableResponse:
         """Enter a name for a table that is already in storage; with mode Overwrite, in the place of another one."""
         mode = choose("mode", request.mode, REGISTER_MODES)
+        names, storage = tuple(request.id or ()), self.connection.storage(request.location)
+        if not TableRef(names, request.location, storage.options).exists():
+            raise InvalidInputError(
+                f"There is no Lance table at {request.location!r}: create it first, or declare_table."
+            )
+        claims.need_unclaimed(storage, identifiers.show(names))
+        other = next((user for user in self.users_of(storage) if tuple(user) != names), None)
+        if other is not None:
+            raise location_taken(request.location, other)
+        response = self._register_entry(request, overwrite=mode == "Overwrite")
+        claims.need_unclaimed(storage, identifiers.show(names))
+        return response
+
+    def _register_entry(self, request: RegisterTableRequest, *, overwrite: bool) -> RegisterTableResponse:
         names, location = tuple(request.id or ()), request.location
-        if not TableRef(names, location, self.connection.storage(location).options).exists():
-            raise InvalidInputError(f"There is no Lance table at {location!r}: create it first, or declare_table.")
-        if mode == "Overwrite":
+        if overwrite:
             try:
                 old = self._entry(names)
             except TableNotFoundError:

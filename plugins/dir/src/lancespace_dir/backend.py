@@ -41,7 +41,7 @@ from lancespace.storage.vending import make_vendor
 from lancespace.tables.access import TableRef
 from lancespace.tables.clients import VersionClient
 from lancespace.tables.paging import fetch_page
-from lancespace_dir import reservations, root
+from lancespace_dir import reservations, root, versionrows
 from lancespace_dir.catalogs import Catalog, Place, choose_catalog
 from lancespace_dir.pages import filtered
 from lancespace_dir.settings import PROPERTIES
@@ -240,6 +240,16 @@ class DirectoryBackend(VersioningBackend):
         names = request.id or []
         place = self.catalog.declare(names, None, request.properties or {}, with_data=True)
         return self.ref(names, place), self.declared(DeclareTableRequest(id=names), place)
+
+    def replaceable(self, ref: TableRef, properties: Mapping[str, str]) -> TableEntry:
+        """As in the base class; whether the catalog manages a table is settled when its name is entered."""
+        _, wanted = versionrows.split(properties)
+        if wanted is not None and wanted is (ref.versions is None):
+            raise InvalidInputError(
+                f"The property {versionrows.MANAGEMENT!r} of the table {ref.name!r} cannot change: leave it out, or "
+                "drop the table and create it again."
+            )
+        return super().replaceable(ref, properties)
 
     def replace_properties(self, old: TableEntry, properties: Mapping[str, str]) -> None:
         """Keep other properties of a table, in one step, if nobody else has changed them."""

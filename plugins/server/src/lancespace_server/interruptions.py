@@ -164,8 +164,15 @@ class Recovery:
         if self._operation.name == "create_table":
             described = self._ask("describe_table", id=names, vend_credentials=False)
             fields |= {"location": described.location, "properties": described.properties}
+            self._check_properties(described.properties or {})
         fields = {name: value for name, value in fields.items() if name in response.model_fields}
         return Outcome(self._operation.status, answers.encode(self._operation, response(**fields), b"")[0])
+
+    def _check_properties(self, found: dict[str, str]) -> None:
+        """See that the table has its properties, which follow in a second commit if its name was there before."""
+        given = self._request.properties or {}
+        if not given.items() <= found.items():
+            raise Unknown("The table has its rows; whether its properties were set, and changed since, is not known.")
 
     # --- writes whose subject is compared ---------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from datafusion import SessionConfig, SessionContext
 
+from lancespace.forks import process
 from lancespace_sql.catalog import NamespaceCatalogs
 from lancespace_sql.functions import register_functions
 
@@ -25,6 +26,7 @@ def session(namespace: Namespace) -> SessionContext:
 
 def noting_session(namespace: Namespace, notes: Notes | None) -> SessionContext:
     """A session that notes what went wrong; for one statement, since the notes are never emptied."""
+    process.use_lance()  # DataFusion has threads as Lance does.
     config = SessionConfig().with_create_default_catalog_and_schema(False).with_default_catalog_and_schema("", "")
     context = SessionContext(config)
     context.register_catalog_provider_list(NamespaceCatalogs(namespace, notes))

@@ -83,12 +83,14 @@ class Index:
         return self._sorted().all_of(object_type, after, count)
 
     def below(self, parent: str) -> list[Entry]:
-        """The entries below ``parent``, to any depth."""
-        rows: dict[int, list[int]] = {}
-        for object_id in self._sorted().below(parent):
-            place = self._places[object_id]
-            rows.setdefault(place >> _ROW_BITS, []).append(place & _ROW)
-        return [entry for number, some in rows.items() for entry in self._segments[number].entries(some)]
+        """The entries below ``parent``, to any depth; the listings are not built for that."""
+        found: list[Entry] = []
+        for number, segment in self._segments.items():
+            rows = segment.below(f"{parent}{DELIMITER}")
+            for row, entry in zip(rows, segment.entries(rows), strict=True):
+                if self._places.get(entry.object_id) == (number << _ROW_BITS) + row:
+                    found.append(entry)
+        return found
 
     def tables_at(self, *locations: str) -> Iterator[tuple[str, Entry]]:
         """Each location with the tables whose location is the same, contains it, or lies inside it."""

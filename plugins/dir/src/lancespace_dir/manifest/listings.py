@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 
 from lancespace.identifiers import DELIMITER
-from lancespace_dir.manifest.schema import NAMESPACE, TABLE, TABLE_VERSION
 
 Pair = tuple[str, str]
 """An identifier and its type."""
@@ -55,14 +54,6 @@ class Listings:
     def all_of(self, object_type: str, after: str | None, count: int | None) -> list[str]:
         """At most ``count`` identifiers of one type that sort after ``after``."""
         return self.children(_EVERYWHERE, object_type, after, count)
-
-    def below(self, parent: str) -> Iterator[str]:
-        """The identifiers below ``parent``, to any depth."""
-        for object_type in (NAMESPACE, TABLE, TABLE_VERSION):
-            for object_id in self._lists.get((parent, object_type), []):
-                yield object_id
-                if object_type != TABLE_VERSION:
-                    yield from self.below(object_id)
 
 
 def parent_of(object_id: str) -> str:

@@ -95,6 +95,11 @@ class Segment:
                 inside.setdefault(steps[:depth], []).append(row)
         return at, inside
 
+    def below(self, prefix: str) -> list[int]:
+        """The rows whose identifier begins with a prefix."""
+        rows: list[int] = np.flatnonzero(pc.starts_with(self._columns[0], prefix)).tolist()
+        return rows
+
     def entries(self, rows: list[int]) -> list[Entry]:
         """Many rows as entries at once."""
         columns = (column.take(pa.array(rows, pa.int64())).to_pylist() for column in self._columns)

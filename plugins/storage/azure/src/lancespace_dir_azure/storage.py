@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
@@ -18,6 +20,20 @@ if TYPE_CHECKING:
 
     from lancespace.properties import Property
     from lancespace.storage import Credentials
+
+
+def _leave_to_parent() -> None:
+    """In a child that was forked: adlfs would wait, at its end, for the parent's event loop to close connections."""
+    from fsspec.asyn import sync
+
+    for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
+        alive = finalizer.peek()
+        if alive is not None and alive[1] is sync:
+            finalizer.detach()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork.
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class AzureStorage:
