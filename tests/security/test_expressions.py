@@ -55,7 +55,6 @@ ATTACKS = {
     "placeholder": "id = ?",
     "decimal": "CAST(id AS decimal(99, 1)) = 1",
     "decimal of Arrow": "arrow_cast(id, 'Decimal128(99, 1)') = 1",
-    "broken pattern": "regexp_replace(s, '(', 'a') = 'a'",
     "terms": " OR ".join(["id=1"] * 10_000),
     "values": "id IN (" + ",".join(map(str, range(400_000))) + ")",
     "brackets": "(" * 10_000 + "id = 1",

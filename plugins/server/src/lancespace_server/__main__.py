@@ -20,7 +20,7 @@ PROGRAM = "python -m lancespace_server"
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line: a backend, its properties, and an option for every setting."""
     about = f"Serve a namespace as a Lance REST catalog. Example: {program} dir root=/data --port 2333"
-    made = argparse.ArgumentParser(prog=program, description=about, allow_abbrev=False)
+    made = argparse.ArgumentParser(prog=program, description=about, allow_abbrev=False, exit_on_error=False)
     made.add_argument("backend", help="name of a backend, e.g. dir")
     made.add_argument(
         "properties",
@@ -55,7 +55,12 @@ def _parse(arguments: list[str] | None, program: str) -> tuple[str, dict[str, st
     Raises:
         InvalidInputError: Naming the argument that is wrong.
     """
-    found, unknown = parser(program).parse_known_intermixed_args(arguments)
+    try:
+        found, unknown = parser(program).parse_known_intermixed_args(arguments)
+    except argparse.ArgumentError as error:  # Its message has the value.
+        raise InvalidInputError(
+            f"{error.argument_name} has no value, or one that it does not take: see --help."
+        ) from error
     given = vars(found)
     backend, pairs = given.pop("backend"), given.pop("properties")
     if unknown:
