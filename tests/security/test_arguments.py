@@ -28,6 +28,9 @@ _WRONG = [
     ["dir", f"--access-log={_PAIR}"],
     [f"--no-authentication={_PAIR}", "dir"],
     ["dir", "root=/nowhere", "--max-worker-bytes", _SECRET],
+    *(["dir", "root=/nowhere", option, _PAIR] for option in ("--api-keys", "--host", "--cors-origins")),
+    ["dir", "root=/nowhere", "--spool-directory", _PAIR],
+    [f"s3://key:{_SECRET}@bucket"],
 ]
 
 

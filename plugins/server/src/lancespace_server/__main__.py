@@ -10,6 +10,7 @@ from typing import Any
 
 from lance_namespace import InvalidInputError, LanceNamespaceError
 
+from lancespace.errors import redact
 from lancespace.properties import dereference
 from lancespace_server.serving import serve
 from lancespace_server.settings import GROUPS, ServerSettings
@@ -81,7 +82,7 @@ def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     try:
         serve(*_parse(arguments, program))
     except (LanceNamespaceError, OSError) as error:
-        sys.stderr.write(f"lancespace_server: {error}\n")
+        sys.stderr.write(f"lancespace_server: {redact(str(error))}\n")  # A property may be an option's value.
         return 2
     return 0
 
