@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 guard.install()
 
 pytest_plugins = ["tests.emulators.fixtures"]
+
+_STATE = tempfile.TemporaryDirectory(prefix="lancespace-state-")
+os.environ["XDG_STATE_HOME"] = _STATE.name
+"""Servers keep idempotency keys there."""
 
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 """What Spark does in a test is done too seldom to be worth Java's second compiler: tests take longer with it."""

@@ -95,6 +95,8 @@ PYLANCE_FAILURES: dict[str, tuple[Callable[[lance.LanceDataset], object], type[L
         lambda ds: lance.write_dataset(pa.table({"b": [1]}), ds, mode="append"),
         TableSchemaValidationError,
     ),
+    "pattern of a new column": (lambda ds: ds.add_columns({"c": "regexp_like(s, '(')"}), InvalidInputError),
+    "decimal of a new column": (lambda ds: ds.add_columns({"c": "CAST(a AS decimal(5, 5))"}), InvalidInputError),
     "column exists": (lambda ds: ds.add_columns({"a": "1"}), TableSchemaValidationError),
     "cast of a column": (
         lambda ds: ds.alter_columns({"path": "s", "data_type": pa.int32()}),

@@ -119,6 +119,7 @@ TAKEN = (
     "CASE WHEN id IS NULL THEN true ELSE id IS DISTINCT FROM 3 END",
     "substring(name from 1 for 2) = 'a' AND trim(both ' ' from name) = 'b' AND extract(year from ts) = 2020",
     "data = X'a0ff' AND flag IS NOT TRUE",
+    "CAST(id AS decimal(38, 38)) > 0.5 AND CAST(id AS decimal(5)) = 1 AND CAST(id AS decimal) = 1",
     "lpad(name, 10) = 'a' AND replace(name, 'a', 'bb') = 'b' AND repeat(name, 3) = 'aaa'",
     "id IN (" + ",".join(map(str, range(10_000))) + ")",
 )
@@ -151,6 +152,14 @@ REFUSED = {
     "": "one expression",
     "id = " + "+".join(["1"] * 900): "levels deep",
     "x" * (256 * 1024 + 1): "characters",
+    "id = ?": "placeholder",
+    "id = :limit": "placeholder",
+    "CAST(s AS decimal(39, 1)) = 1": "decimal",
+    "s::decimal(500, 1) = 1": "decimal",
+    "CAST(s AS decimal(5, 9)) = 1": "decimal",
+    "CAST(s AS decimal(0)) = 1": "decimal",
+    "arrow_cast(s, 'Decimal128(99, 1)') = 1": "decimal",
+    "arrow_try_cast(s, concat('Dec', 'imal')) = arrow_cast(s, 'List(Decimal256(5, -128))')": "decimal",
 }
 
 

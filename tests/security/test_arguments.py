@@ -23,6 +23,14 @@ _WRONG = [
     [_PAIR],
     [_PAIR, "dir", "root=/nowhere"],
     ["--port", "0", _PAIR, "dir"],
+    ["dir", "root=/nowhere", "--port", _PAIR],
+    ["dir", "root=/nowhere", f"--workers={_PAIR}"],
+    ["dir", f"--access-log={_PAIR}"],
+    [f"--no-authentication={_PAIR}", "dir"],
+    ["dir", "root=/nowhere", "--max-worker-bytes", _SECRET],
+    *(["dir", "root=/nowhere", option, _PAIR] for option in ("--api-keys", "--host", "--cors-origins")),
+    ["dir", "root=/nowhere", "--spool-directory", _PAIR],
+    [f"s3://key:{_SECRET}@bucket"],
 ]
 
 

@@ -15,6 +15,7 @@ from lancespace.engines import JobState
 from lancespace.principals import Principal, acting
 from lancespace.testing.samples import sample, stream
 from lancespace.testing.waiting import until
+from lancespace_server.principals import SYSTEM
 from plugins.server.tests.hosting import Running, client, served
 from tests.security.test_rights_of_work import jobs
 
@@ -119,7 +120,9 @@ def test_nobody_writes_the_metadata_of_columns_and_schemas(server: Running, key:
     assert version == 1
 
 
-@pytest.mark.parametrize("creator", [None, Principal("key:mallory")], ids=["nobody", "mallory"])
+@pytest.mark.parametrize(
+    "creator", [None, Principal("key:mallory"), Principal(*SYSTEM)], ids=["nobody", "mallory", "server"]
+)
 def test_an_automatic_refresh_reads_nothing_that_its_creator_may_not(tmp_path: Path, creator: Principal | None):
     """A view that was put into the catalog past the server, over a table of somebody else, gets no rows of it."""
     view = views.query_view("SELECT id FROM theirs.orders", sample().select(["id"]).schema, auto_refresh=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -100,6 +101,23 @@ def test_a_revoked_key_stops_working_on_open_connections(server: Running, site: 
         finally:
             site.write_keys("alice", "bob")
         _become(alice, 200)
+
+
+def test_a_key_is_revoked_by_a_file_of_the_same_size_and_time(tmp_path: Path):
+    """As ``cp -p`` and ``rsync --times`` write one: only the time of the change of the inode tells."""
+    keys = tmp_path / "keys"
+    lines = [f"a:{hashlib.sha256(key).hexdigest()}\n" for key in (b"old", b"new")]
+    keys.write_text(lines[0])
+    before = keys.stat()
+    with (
+        served(tmp_path, "dir", f"root={tmp_path / 'catalog'}", "--api-keys", str(keys)) as server,
+        client(server, headers={"x-api-key": "old"}) as old,
+        client(server, headers={"x-api-key": "new"}) as new,
+    ):
+        assert (_ask(old), _ask(new)) == (200, 401)
+        keys.write_text(lines[1])
+        os.utime(keys, ns=(before.st_atime_ns, before.st_mtime_ns))
+        until(lambda: (_ask(old), _ask(new)), lambda found: found == (401, 200))
 
 
 def test_a_bad_file_keeps_the_old_one_and_says_so(server: Running, site: _Site):

@@ -89,7 +89,8 @@ _MESSAGES: Rows = (
     (r"Unsupported data type|Column .* already exists|Cannot drop all columns", TableSchemaValidationError),
     (r"Type conflicts between", TableSchemaValidationError),
     (r"^LanceError\(Schema\)|^Failed to convert schema", TableSchemaValidationError),
-    (r"^Invalid user input|^Invalid argument error|Cast error|Divide by zero|[Oo]verflow happened", InvalidInputError),
+    (r"^Invalid user input|^(LanceError\(Arrow\): )?Invalid argument error|^regex parse error", InvalidInputError),
+    (r"Cast error|Divide by zero|[Oo]verflow happened", InvalidInputError),
     (r"Error applying filter expression to batch|Regular expression did not compile|ompiledTooBig", InvalidInputError),
     # What functions of DataFusion and kernels of Arrow say of values that they cannot take.
     (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,13 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
-from lance_namespace import ConcurrentModificationError, InternalError
+from lance_namespace import (
+    ConcurrentModificationError,
+    InternalError,
+    InvalidTableStateError,
+    NamespaceNotFoundError,
+    TableNotFoundError,
+)
 
 from lancespace import Namespace, connect
 from lancespace_dir import checks, recovery
@@ -177,3 +184,32 @@ def test_a_manifest_that_another_process_rebuilt_meanwhile_is_left_alone(
 
     assert list(connect("dir", {"root": str(tmp_path)}).namespaces()) == ["sales", "theirs"]
     assert not recovery.rebuild(storage_at(tmp_path))
+
+
+@pytest.mark.parametrize("metadata", ["{", "[" * 100_000, "null", "[]", '{"a":5}', '{"a":null}', r'{"a":"\ud800"}'])
+def test_damaged_metadata_is_an_error_for_its_own_object_which_can_be_dropped(tmp_path: Path, metadata: str):
+    namespace = catalog(tmp_path)
+    namespace.create_namespace("bad")
+    namespace.create_table("bad.t", ROWS)
+    manifest = namespace.backend.catalog.manifest  # type: ignore[attr-defined]
+
+    def change(draft: Any) -> None:
+        for object_id in ("bad", "bad$t"):
+            draft.put(replace(draft.get(object_id), metadata=metadata))
+
+    manifest.mutate(change)
+
+    for ask in (lambda: namespace.describe_namespace("bad"), lambda: namespace.describe_table("bad.t")):
+        with pytest.raises(InvalidTableStateError, match="drop it, or restore"):
+            ask()
+    assert set(namespace.namespaces()) == {"bad", "sales"}
+    assert namespace.list_tables("bad").tables == ["t"]
+    namespace.create_table("bad.u", ROWS)
+    namespace.drop_table("bad.u")
+    namespace.drop_table("bad.t")
+    with pytest.raises(TableNotFoundError):
+        namespace.describe_table("bad.t")
+    namespace.drop_namespace("bad")
+    with pytest.raises(NamespaceNotFoundError):
+        namespace.describe_namespace("bad")
+    namespace.close()

@@ -89,6 +89,8 @@ class TestKeysAndTokens:
             ({"aud": None}, 'missing the "aud" claim'),
             ({"nbf": 1 << 40}, "not yet valid"),
             ({"sub": ""}, "names nobody"),
+            ({"sub": "\ud800"}, "names nobody"),
+            ({"sub": "alice\n"}, "names nobody"),
             ({"nbf": 10**400}, "not yet valid"),
             ({"exp": float("inf")}, "must be an integer"),
         ],

@@ -175,6 +175,29 @@ def test_keys_survive_the_death_of_workers(server, table):
     assert count(server, table) == before
 
 
+def test_keys_survive_a_restart_of_the_server(tmp_path: Path):
+    """Without any setting; the records may have credentials, so nobody else may read them."""
+    key, answers = keyed("mine", ARROW), []
+    environment = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    for _ in range(2):
+        with served(tmp_path, "dir", f"root={tmp_path / 'catalog'}", environment=environment) as server:
+            answers.append(post(server, "table/t/create?mode=overwrite", stream(sample()), key))
+            assert count(server, "t") == COUNT
+            files = list((tmp_path / "state" / "lancespace").iterdir())
+            assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+            os.kill(server.process.pid, signal.SIGKILL)
+            server.process.wait()
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].text == answers[1].text
+
+
+def test_a_server_without_a_place_for_keys_says_so(tmp_path: Path):
+    (tmp_path / "state").write_text("")
+    environment = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    with served(tmp_path, "dir", f"root={tmp_path / 'catalog'}", environment=environment) as server:
+        assert "idempotency keys are forgotten when the server stops" in server.lines()
+
+
 def _answered_by(server: Running, table: str, first: dict[str, tuple[dict[str, str], str]]) -> set[str]:
     """Insert with a new key, and note the answer by the process that gave it: request ids begin with that."""
     key = keyed(uuid4().hex, ARROW)

@@ -239,6 +239,21 @@ def test_a_write_whose_answer_was_lost_is_not_carried_out_again(world: World, op
     assert world.done(operation.name) == earlier + 1 + repeats
 
 
+def test_another_body_with_the_key_of_a_write_that_was_interrupted_is_refused(world: World):
+    name = [f"o{uuid4().hex}"]
+    world.direct.create_table(name, sample())
+    context = {"header.Idempotency-Key": uuid4().hex}
+
+    def delete(predicate: str) -> Any:
+        return world.namespace.delete_from_table(name, predicate=predicate, context=context)
+
+    world.interrupt(lambda: delete("id = 1"), "delete_from_table before")
+    refused = world.repeat(lambda: delete("true"))
+
+    assert "was used for another request" in str(refused)
+    assert world.direct.count_table_rows(name).count == COUNT
+
+
 def as_told(answer: Any) -> Any:
     return answer.model_dump(exclude={"context"})
 

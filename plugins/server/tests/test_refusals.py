@@ -195,13 +195,31 @@ def test_compressed_bodies_are_refused(http: httpx.Client, action: str, encoding
         assert answer.headers["accept-encoding"] == "identity"
 
 
+def test_a_compressed_transfer_is_refused(server: Running):
+    with connection(server) as odd:
+        odd.sendall(head("/v1/table/t/exists", "transfer-encoding: gzip, chunked") + chunk(b"{}") + chunk(b""))
+        assert odd.recv(10_000).startswith(b"HTTP/1.1 415 ")
+
+
+@pytest.mark.parametrize("name", ["content-encoding", "idempotency-key"])
+def test_headers_that_say_two_things_are_refused(http: httpx.Client, name: str):
+    """Otherwise one of them would be ignored, "br" perhaps."""
+    headers = [("content-type", "application/json"), (name, "br"), (name, "identity")]
+    answer = http.post("/v1/table/t/exists", content=b"{}", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (400, 13), answer.text
+
+
 def test_a_body_without_encoding_may_say_so(http: httpx.Client):
     headers = {"content-type": "application/json", "content-encoding": "Identity"}
     assert http.post("/v1/table/t/exists", content=b"{}", headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"h", b"hello", b"not Arrow data at all", b"\xff\xff\xff\xff\x7f", b"\xff" * 5, b"\x00\x00\x00\x7f"]
+    "body",
+    [
+        *(b"", b"h", b"hello", b"not Arrow data at all", b"\xff\xff\xff\xff\x7f", b"\xff" * 5, b"\x00\x00\x00\x7f"),
+        *(b"\xff\xff\xff\xffzzzz", b"\xff\xff\xff\xff\xff\xff\xff\x7f more"),
+    ],
 )
 @pytest.mark.parametrize("action", ["create", "insert", "merge_insert?on=id"])
 def test_a_body_that_is_no_arrow_is_the_mistake_of_the_caller(http: httpx.Client, action: str, body: bytes):

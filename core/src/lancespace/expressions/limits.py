@@ -23,6 +23,9 @@ _SHORT = 1000
 _GROWTH = 64
 """Characters of a text, or the number, that a function of GROWING may be given beside its first argument."""
 
+_DIGITS = 38
+"""Digits of the largest decimal type that Lance has."""
+
 _NUL = (
     "A literal has the character NUL (0), which is not allowed: Arrow ends the process if it reports an error with one."
 )
@@ -175,6 +178,7 @@ def _check_tree(limits: Limits, tree: exp.Expr, is_statement: bool) -> int:
     if is_statement:
         allowed |= functions.OF_ROWS
     for node in tree.walk():
+        _refuse_panics(node)
         if isinstance(node, exp.Anonymous):
             _check_call(node, allowed, limits)
         elif isinstance(node, (exp.In, exp.Array)) and len(node.expressions) > limits.values:
@@ -192,12 +196,26 @@ def _check_tree(limits: Limits, tree: exp.Expr, is_statement: bool) -> int:
     return texts
 
 
+def _refuse_panics(node: exp.Expr) -> None:
+    """Refuse placeholders and decimal types that do not exist: Lance would panic."""
+    from sqlglot import exp
+
+    if isinstance(node, (exp.Placeholder, exp.Parameter)):
+        raise InvalidInputError("A placeholder (?, $1, :name) has no value here: write the value.")
+    if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.DECIMAL and node.expressions:
+        precision, scale = (*(int(each.name or 0) for each in node.expressions), 0)[:2]
+        if not (1 <= precision <= _DIGITS and scale <= precision):
+            raise InvalidInputError(f"decimal(p, s) needs 1 <= p <= {_DIGITS} and s <= p: choose another type.")
+
+
 def _pairs(digits: str) -> list[str]:
     """The bytes of a hexadecimal literal, from its end: the first digit may be alone."""
     return [digits[max(end - 2, 0) : end].zfill(2) for end in range(len(digits), 0, -2)]
 
 
 def _check_call(call: exp.Anonymous, allowed: frozenset[str], limits: Limits) -> None:
+    from sqlglot import exp
+
     name = call.name.lower()
     if name not in allowed:
         raise InvalidInputError(
@@ -206,6 +224,8 @@ def _check_call(call: exp.Anonymous, allowed: frozenset[str], limits: Limits) ->
         )
     if name == "get_field" and not call.expressions[1:]:  # Lance would panic.
         raise InvalidInputError("get_field needs a struct and the name of a field.")
+    if name.startswith("arrow_") and any("Decimal" in each.name for each in call.find_all(exp.Literal)):
+        raise InvalidInputError(f"{name} does not take decimal types: write CAST(x AS decimal(p, s)).")
     if name in functions.PATTERNS and len(call.expressions) > 1:
         _check_pattern(call.expressions[1], limits)
     if name in functions.GROWING and name not in limits.functions:

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lance_namespace import InvalidTableStateError
-
 from lancespace import identifiers
 from lancespace.backends.messages import namespace_exists, namespace_not_empty, no_namespace, no_table, table_exists
 from lancespace.storage.locations import location_taken
@@ -129,7 +127,7 @@ def take_out_table(draft: Draft, names: Names) -> Place:
     need_unused(draft, names, {old.object_id})
     versionrows.remove_all(draft, old.object_id)
     draft.remove(old.object_id)
-    return place_of(old)
+    return place_to_drop(old)
 
 
 def take_out_with_files(draft: Draft, names: Names) -> Taken:
@@ -191,10 +189,13 @@ def need_table(view: Draft | ManifestReader, names: Names) -> Entry:
 def place_of(entry: Entry) -> Place:
     """What a table's row says."""
     properties = entry.properties
-    if not all(isinstance(value, str) for value in properties.values()):
-        raise InvalidTableStateError(f"The manifest's metadata of {entry.object_id!r} has values that are not text.")
     is_managed = properties.pop(MANAGEMENT, "") == "true"
     return Place(entry.location or "", properties, is_managed)
+
+
+def place_to_drop(entry: Entry) -> Place:
+    """What a table's row says, as far as it can be read: damaged metadata does not keep a table from being dropped."""
+    return Place(entry.location or "") if entry.readable_properties is None else place_of(entry)
 
 
 def _need_bases(draft: Draft, bases: Iterable[str]) -> None:

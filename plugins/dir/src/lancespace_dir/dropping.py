@@ -98,7 +98,7 @@ def _take_from_catalog(
     None if there is no such table.
     """
     try:
-        place, has_row = catalog.find_row(names)
+        place, has_row = catalog.find_row(names, changes.place_to_drop)
     except TableNotFoundError:
         return None
     is_own = catalog.is_own(names, place)

@@ -68,7 +68,7 @@ class ManifestCatalog:
         """Take the row out, and with Cascade all rows below it in the same commit; then delete the tables' data."""
         old, taken = self.manifest.mutate(lambda draft: changes.take_out_namespace(draft, names, cascade=cascade))
         dropping.delete_files(self, taken)
-        return old.properties
+        return old.readable_properties or {}
 
     def namespace_properties(self, names: Names) -> Mapping[str, str]:
         """The row's metadata; the root's are in the table's own."""
@@ -278,14 +278,14 @@ class ManifestCatalog:
         """Finish the manifest's upkeep."""
         self.manifest.close()
 
-    def find_row(self, names: Names) -> tuple[Place, bool]:
-        """The table, and whether it has a row."""
+    def find_row(self, names: Names, read: Callable[[Entry], Place] = changes.place_of) -> tuple[Place, bool]:
+        """The table, and whether it has a row, which ``read`` makes a place of."""
         with self.manifest.reading() as reader:
             entry = reader.get(identifiers.join(names))
             if entry is None:
                 changes.need_namespace(reader, names[:-1], table=names)
         if entry is not None and entry.object_type == TABLE:
-            return changes.place_of(entry), True
+            return read(entry), True
         if self.is_v1(names):
             return Place(root.root_location(names[0]), {}), False
         raise no_table(names)

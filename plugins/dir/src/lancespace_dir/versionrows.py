@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError, InvalidTableStateError
 
@@ -60,7 +60,7 @@ def to_entry(table_id: str, version: Version) -> Entry:
 
 def from_entry(entry: Entry) -> Version:
     """A row as a version."""
-    known: Mapping[str, Any] = entry.properties
+    known = entry.facts
     try:
         manifest = Manifest(
             int(entry.object_id.rpartition("$")[2]),

@@ -10,6 +10,7 @@ from typing import Any
 
 from lance_namespace import InvalidInputError, LanceNamespaceError
 
+from lancespace.errors import redact
 from lancespace.properties import dereference
 from lancespace_server.serving import serve
 from lancespace_server.settings import GROUPS, ServerSettings
@@ -20,7 +21,7 @@ PROGRAM = "python -m lancespace_server"
 def parser(program: str = PROGRAM) -> argparse.ArgumentParser:
     """The command line: a backend, its properties, and an option for every setting."""
     about = f"Serve a namespace as a Lance REST catalog. Example: {program} dir root=/data --port 2333"
-    made = argparse.ArgumentParser(prog=program, description=about, allow_abbrev=False)
+    made = argparse.ArgumentParser(prog=program, description=about, allow_abbrev=False, exit_on_error=False)
     made.add_argument("backend", help="name of a backend, e.g. dir")
     made.add_argument(
         "properties",
@@ -55,7 +56,12 @@ def _parse(arguments: list[str] | None, program: str) -> tuple[str, dict[str, st
     Raises:
         InvalidInputError: Naming the argument that is wrong.
     """
-    found, unknown = parser(program).parse_known_intermixed_args(arguments)
+    try:
+        found, unknown = parser(program).parse_known_intermixed_args(arguments)
+    except argparse.ArgumentError as error:  # Its message has the value.
+        raise InvalidInputError(
+            f"{error.argument_name} has no value, or one that it does not take: see --help."
+        ) from error
     given = vars(found)
     backend, pairs = given.pop("backend"), given.pop("properties")
     if unknown:
@@ -76,7 +82,7 @@ def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     try:
         serve(*_parse(arguments, program))
     except (LanceNamespaceError, OSError) as error:
-        sys.stderr.write(f"lancespace_server: {error}\n")
+        sys.stderr.write(f"lancespace_server: {redact(str(error))}\n")  # A property may be an option's value.
         return 2
     return 0
 

@@ -58,7 +58,7 @@ class AuthorizationWrapper(OperationWrapper):
     def around(self, operation: Operation, request: BaseModel) -> Around:
         """Refuse, or go on; answers have only what the principal may see."""
         principal = self._authorized(operation, request)
-        if principal == SYSTEM:
+        if principal is SYSTEM:
             return (yield)
         if operation.response in FIELDS:
             return (yield from self._listing(principal, operation, request))
@@ -90,7 +90,7 @@ class AuthorizationWrapper(OperationWrapper):
                 f"{operation.name} is refused: it is not known who asks for it. The server sets that for its callers; "
                 "a view or virtual column that has no creator must be created again."
             )
-        if principal != SYSTEM:
+        if principal is not SYSTEM:
             authorize(self._policy, principal, operation, request)
         return principal
 

@@ -50,7 +50,9 @@ class Guard:
         """The same, if that takes no time to find out; None if it does."""
         headers = request.headers
         if headers.repeated:
-            raise InvalidInputError("A request may have one header x-api-key and one Authorization: send one of each.")
+            raise InvalidInputError(
+                "A header x-api-key, Authorization, Content-Encoding or Idempotency-Key is repeated: send one of each."
+            )
         if headers.origin and headers.origin not in self._origins:
             raise PermissionDeniedError("Web pages of this origin may not call the server (setting cors_origins).")
         if self._only_local and headers.host and not _is_local(headers.host.decode("latin-1")):

@@ -22,6 +22,7 @@ _KNOWN = frozenset(
         b"accept",
         b"origin",
         b"host",
+        b"transfer-encoding",
         b"x-request-id",
         IDEMPOTENCY_KEY,
     }
@@ -35,7 +36,7 @@ _TRANSPORT = re.compile(
 )
 """Headers that are about this connection or its security, and not for the namespace behind."""
 
-_CREDENTIALS = (b"x-api-key", b"authorization")
+_ONCE = (b"x-api-key", b"authorization", b"content-encoding", IDEMPOTENCY_KEY)
 
 _PROCESS = secrets.token_hex(6)
 _NUMBERS = itertools.count(1)
@@ -67,13 +68,16 @@ class Headers:
         listed = list(raw)
         headers = dict(listed)
         self.repeated = len(listed) > len(headers) and any(
-            sum(name == credential for name, _ in listed) > 1 for credential in _CREDENTIALS
+            sum(name == once for name, _ in listed) > 1 for once in _ONCE
         )
-        """Whether there are several credentials of a kind, so that it depends on the reader which of them counts."""
+        """Whether a header is repeated of which it would depend on the reader which one counts."""
         self.api_key = headers.pop(b"x-api-key", b"")
         self.authorization = headers.pop(b"authorization", b"")
         self.content_type = headers.pop(b"content-type", b"")
         self.content_encoding = headers.pop(b"content-encoding", b"")
+        transfer = headers.pop(b"transfer-encoding", b"chunked")
+        if transfer.strip().lower() != b"chunked":  # It is compressed, too.
+            self.content_encoding = transfer
         self.content_length = headers.pop(b"content-length", b"")
         self.accept = headers.pop(b"accept", b"")
         self.origin = headers.pop(b"origin", b"")

@@ -79,7 +79,7 @@ class Ledger:
         self._begun = 0
         try:
             self._alive = None if path is None else _locked(f"{path}.{self._owner}")
-            self._database = _opened(path or ":memory:")
+            self._database = _opened(path)
         except (OSError, sqlite3.Error) as error:
             raise InvalidInputError(
                 f"idempotency_file {path!r} cannot be used ({error}): name a file on a local disk."
@@ -239,8 +239,10 @@ class Ledger:
         return False
 
 
-def _opened(path: str) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+def _opened(path: str | None) -> sqlite3.Connection:
+    if path is not None:  # Answers may have credentials.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    database = sqlite3.connect(path or ":memory:", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     for statement in ("pragma journal_mode = wal", "pragma synchronous = normal", _TABLE, _INDEX):
         database.execute(statement)
     return database

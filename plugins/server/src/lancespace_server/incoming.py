@@ -112,6 +112,8 @@ class _Messages:
         return [part for part in (start, length, metadata, body) if part]
 
     def _take(self, size: int) -> bytes:
+        if self._upload.ends_before(size):
+            raise ValueError("it is shorter than it says")
         self._check(size)
         return self._source.read(size)
 

@@ -8,7 +8,7 @@ ANONYMOUS = Principal("anonymous")
 """Who acts where authentication is off."""
 
 SYSTEM = Principal("system:server")
-"""The server itself, asking the namespace whether it is ready."""
+"""The server itself. It is recognized by identity: a stored principal of this name is not the server."""
 
 ROLE_PREFIX = "role:"
 """Begins the name by which a policy grants something to a role."""

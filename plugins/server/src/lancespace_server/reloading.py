@@ -110,4 +110,4 @@ def _state_of(path: str) -> tuple[int, ...] | None:
         found = Path(path).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import socket
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
@@ -107,7 +109,8 @@ def _run(factory: AppFactory, settings: ServerSettings, *, is_alone: bool) -> No
     allocator.prepare()
     with _listen(settings) as listener:
         bound = replace(settings, port=listener.getsockname()[1])
-        announcement = f"startup complete, serving {factory.about()} on {_url(bound)}"
+        about = factory.about()
+        announcement = f"startup complete, serving {about} on {_url(bound)}"
         if is_alone:
             worker.work(listener, factory, bound, None, lambda: worker.say(announcement))
             return
@@ -115,19 +118,38 @@ def _run(factory: AppFactory, settings: ServerSettings, *, is_alone: bool) -> No
     with tempfile.TemporaryDirectory() as shared:
         # The numbers of all workers meet there; it must be known before they import the client library.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
-        factory = replace(factory, settings=_with_ledger(factory.settings, shared))
+        factory = replace(factory, settings=_with_ledger(factory.settings, about, shared))
         listen = functools.partial(_listen, bound, is_shared=True)
         workers = Supervisor(bound, run_worker, factory, bound, listen=listen, bury=_forget_numbers)
         workers.run(when_ready=lambda: worker.say(announcement))
 
 
-def _with_ledger(settings: ServerSettings, folder: str) -> ServerSettings:
-    """The settings with one file of idempotency keys for all workers, made before they meet there."""
-    from lancespace_server.idempotency import Ledger
+def _with_ledger(settings: ServerSettings, about: str, folder: str) -> ServerSettings:
+    """The settings with one file of idempotency keys for all workers, made before they meet there.
 
-    path = settings.idempotency_file or f"{folder}/writes"
+    By default it is in the state directory of the user or of the systemd unit, so that the keys outlive the server.
+    """
+    from lancespace_server.idempotency import Ledger
+    from lancespace_server.worker import say
+
+    path = settings.idempotency_file
+    if path is None:
+        try:
+            path = _state_file(about)
+            Ledger(path).close()
+        except (OSError, RuntimeError, InvalidInputError) as error:
+            say(f"idempotency keys are forgotten when the server stops ({error}): set idempotency_file to keep them")
+            path = f"{folder}/writes"
     Ledger(path).close()
     return replace(settings, idempotency_file=path)
+
+
+def _state_file(about: str) -> str:
+    """One file per catalog and host: SQLite's files cannot be shared between hosts, and a home directory can."""
+    unit, home = os.environ.get("STATE_DIRECTORY", "").partition(":")[0], os.environ.get("XDG_STATE_HOME")
+    state = Path(unit) if unit else Path(home or Path.home() / ".local" / "state") / "lancespace"
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return str(state / f"writes-{hashlib.sha256(f'{socket.gethostname()} {about}'.encode()).hexdigest()[:16]}")
 
 
 def _url(settings: ServerSettings) -> str:

@@ -87,8 +87,8 @@ class ServerSettings:
     )
     idempotency_file: str | None = _setting(
         None,
-        "SQLite file that keeps the answers to writes with an Idempotency-Key for a day; gone when the server stops "
-        "if not given",
+        "SQLite file that keeps the answers to writes with an Idempotency-Key for a day; by default in the "
+        "state directory of the user or the systemd unit",
     )
     concurrency: int = _setting(32, "Operations that run at once, per worker; as many more that stream data", least=1)
     max_waiting: int = _setting(

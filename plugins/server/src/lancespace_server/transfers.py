@@ -144,6 +144,8 @@ class Transfer(Call):
             raise InvalidInputError("An Idempotency-Key has 1 to 255 printable ASCII characters without spaces.")
         exchange = self._exchange
         target = f"{exchange.method} {exchange.path}?{exchange.query.decode('latin-1')}"
+        if not self._operation.takes_data:  # It is known by now, also if the first attempt dies.
+            target += (digest() or b"").hex()
         recovery = Recovery(self._namespace, self._operation, request, target)
         whole = lambda: None if (body := digest()) is None else body + target.encode()  # noqa: E731
         for pause in _PAUSES:

@@ -77,6 +77,11 @@ class Upload:
         with self._changed:
             return b"".join(itertools.islice(self._chunks, len(magic)))[: len(magic)] == magic
 
+    def ends_before(self, size: int) -> bool:
+        """Whether the whole body has come and is shorter: what it says of its size is wrong."""
+        with self._changed:
+            return self._has_ended and self.total < size
+
     def abort(self) -> None:
         """Let whoever still reads fail. Why is not known here: :attr:`failure` stays as it is."""
         with self._changed:

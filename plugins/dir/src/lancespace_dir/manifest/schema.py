@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from lance_namespace import InvalidTableStateError, UnsupportedOperationError
+from pydantic_core import from_json
 
 from lancespace.storage.locations import Steps, relative_steps, touch
 
@@ -57,17 +58,40 @@ class Entry:
         return self.object_type == TABLE and bool(own and steps) and touch(own, steps)
 
     @property
-    def properties(self) -> dict[str, str]:
-        """The metadata as properties."""
-        if not self.metadata:
-            return {}
+    def facts(self) -> dict[str, Any]:
+        """The metadata as a JSON object.
+
+        Raises:
+            InvalidTableStateError: If another program has damaged it.
+        """
         try:
-            found = json.loads(self.metadata)
-        except (ValueError, RecursionError) as error:
-            raise InvalidTableStateError(f"The manifest's metadata of {self.object_id!r} is not JSON.") from error
+            found = from_json(self.metadata or "{}")
+        except ValueError as error:
+            raise self._damaged("is not JSON") from error
         if not isinstance(found, dict):
-            raise InvalidTableStateError(f"The manifest's metadata of {self.object_id!r} is not a JSON object.")
+            raise self._damaged("is not a JSON object")
         return found
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The metadata of a namespace or a table, whose values are texts."""
+        found = self.facts
+        if not all(isinstance(value, str) for value in found.values()):
+            raise self._damaged("has values that are not text")
+        return found
+
+    @property
+    def readable_properties(self) -> dict[str, str] | None:
+        """The properties, or None if they are damaged: what is damaged can be dropped."""
+        try:
+            return self.properties
+        except InvalidTableStateError:
+            return None
+
+    def _damaged(self, what: str) -> InvalidTableStateError:
+        return InvalidTableStateError(
+            f"The manifest's metadata of {self.object_id!r} {what}: drop it, or restore the metadata from a backup."
+        )
 
 
 def metadata_of(properties: Mapping[str, str] | None) -> str | None:

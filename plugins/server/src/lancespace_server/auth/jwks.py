@@ -104,7 +104,7 @@ class Jwks:
             listed = json.loads(self._fetch())["keys"]
             keys = {entry.get("kid"): key for entry in listed for key in _usable(entry)}
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ServiceUnavailableError(f"The keys of bearer tokens cannot be read from {self._source}.") from error
+            raise ServiceUnavailableError(f"The keys of JWTs cannot be read from {self._source}.") from error
         if not keys:
             raise ServiceUnavailableError(f"{self._source} has no public key that bearer tokens could be signed with.")
         return keys

@@ -87,7 +87,7 @@ class Tokens:
             raise UnauthenticatedError(f"The bearer token is not valid: {error}") from error
         except RecursionError as error:
             raise UnauthenticatedError("The bearer token is not valid: its JSON is nested too deeply.") from error
-        if not isinstance(claims["sub"], str) or not claims["sub"].strip():
+        if not isinstance(claims["sub"], str) or not claims["sub"].strip() or not claims["sub"].isprintable():
             raise UnauthenticatedError("The bearer token is not valid: its subject ('sub') names nobody.")
         roles = () if self._roles_claim is None else _roles(claims, self._roles_claim)
         principal = Principal(f"jwt:{claims['sub']}", roles)
@@ -113,7 +113,7 @@ def _roles(claims: Mapping[str, Any], claim: str) -> tuple[str, ...]:
     for name in [claim] if claim in claims else claim.split("."):
         found = found.get(name) if isinstance(found, dict) else None
     listed = [found] if isinstance(found, str) else found or []
-    if not isinstance(listed, list) or not all(isinstance(role, str) for role in listed):
+    if not isinstance(listed, list) or not all(isinstance(role, str) and role.isprintable() for role in listed):
         raise UnauthenticatedError(f"The bearer token is not valid: its claim {claim!r} is neither a text nor a list.")
     return tuple(sorted(set(listed)))
 
