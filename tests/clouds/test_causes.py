@@ -17,9 +17,11 @@ from lance_namespace import LanceNamespaceError, ServiceUnavailableError
 from lancespace.causes import table
 from lancespace.errors import translated
 from plugins.rest.tests.certificates import Authority
+from plugins.rest.tests.test_proxies import Tunnels
 from plugins.storage.gcp.tests.test_chain import account_file
 from tests.emulators.clouds import Cloud
 from tests.emulators.fixtures import CLOUDS
+from tests.emulators.loopback import Answer
 from tests.emulators.refusals import LATE_TOKEN, REDIRECT, REFUSALS
 from tests.emulators.serving import serving
 
@@ -77,6 +79,22 @@ def test_a_redirect_that_names_no_region(request: pytest.FixtureRequest):
         for failure in failures(cloud, "s3://bucket/lake"):
             check(failure, table.WRONG_REGION, cloud)
             assert "ecursion" not in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("proxied", "status", "cause"),
+    [("200 OK", 404, "NO_BUCKET"), ("200 OK", 403, "NO_REGION"), ("502 Bad Gateway", 0, "UNREACHABLE")],
+)
+def test_a_region_that_aws_is_asked_for(proxied: str, status: int, cause: str, s3_cloud: Cloud, tmp_path: Path):
+    """pylance asks where the bucket is, if no option and no variable says so; a proxy leads to AWS's stand-in."""
+    authority = Authority(tmp_path)
+    context = authority.server_context(authority.sign("localhost", "127.0.0.1"))
+    keys = {name: s3_cloud.options[name] for name in ("access_key_id", "secret_access_key")}
+    with serving(lambda _: Answer(status), tls=context) as aws, Tunnels(proxied, int(aws.rpartition(":")[2])) as proxy:
+        way = {"proxy_url": f"http://{proxy.name}", "allow_invalid_certificates": "true"}
+        cloud = replace(s3_cloud, options={**keys, **way, **ONCE})
+        (failure,) = failures(cloud, "s3://bucket/lake", pylance_only=True)
+    check(failure, getattr(table, cause), cloud)
 
 
 @pytest.mark.slow
