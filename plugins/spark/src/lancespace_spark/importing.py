@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lance_namespace import InvalidInputError, LanceNamespaceError
 
 from lancespace.engines import Job, fingerprint
+from lancespace.errors import public
 from lancespace.handles import TableHandle
 from lancespace.jobs import landing
 from lancespace.jobs.rounds import in_rounds
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+@public
 def import_table(
     namespace: Namespace,
     table: Identifier,
