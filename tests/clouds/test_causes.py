@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from lance_namespace import LanceNamespaceError, ServiceUnavailableError
 
 from lancespace.causes import table
 from lancespace.errors import translated
+from lancespace_dir import checks, migrate
 from plugins.rest.tests.certificates import Authority
 from plugins.rest.tests.test_proxies import Tunnels
 from plugins.storage.gcp.tests.test_chain import account_file
@@ -120,11 +122,26 @@ def test_credentials_that_gcsfs_presents_for_half_a_minute(request: pytest.Fixtu
 def test_a_bucket_that_is_not_there(cloud: Cloud):
     """The same from the emulators themselves: a wrong root is no empty catalog, and no missing table."""
     with cloud.connect(f"{cloud.scheme}://no-such-bucket-here/lake") as namespace:
-        create, exists = lambda: namespace.create_namespace("a"), namespace.table("t").exists
-        for call in (namespace.list_tables, create, exists):
+        calls: list[Callable[[], object]] = [
+            namespace.list_tables,
+            namespace.table("t").exists,
+            lambda: namespace.create_namespace("a"),
+            lambda: namespace.create_table("t", [{"id": 1}]),
+            lambda: migrate(namespace),  # Nothing creates the bucket, either, to keep the record of a job.
+            lambda: list(checks.check(namespace, older_than=timedelta(days=1))),
+        ]
+        if cloud.scheme != "gs":  # gcsfs says the same of a missing file and a missing bucket.
+            calls.append(lambda: namespace.describe_transaction(["0" * 32]))
+        for call in calls:
             with pytest.raises(LanceNamespaceError) as caught:
                 call()
             check(caught.value, table.NO_BUCKET, cloud)
+
+
+def test_a_name_that_no_bucket_can_have(s3_cloud: Cloud):
+    """botocore checks names before it asks."""
+    for failure in failures(s3_cloud, "s3://No!Bucket/lake"):
+        check(failure, table.NO_BUCKET, s3_cloud)
 
 
 def isolated(cloud: Cloud, root: str, *, pylance_only: bool = False) -> list[tuple[str, str]]:

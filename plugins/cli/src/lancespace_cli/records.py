@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lancespace.errors import public
+
 if TYPE_CHECKING:
     from lancespace import Namespace
     from lancespace.engines import JobStatus
@@ -19,6 +21,7 @@ def records_of(namespace: Namespace) -> JobRecords | None:
     return None if storage is None else JobRecords(StoredFiles(storage))
 
 
+@public
 def latest(namespace: Namespace, limit: int) -> list[JobStatus]:
     """So many jobs, the latest first.
 
