@@ -163,6 +163,8 @@ _PANIC = re.compile(r"(?:\w+\(\w+\): |[\w ]+ error: )*(?:called `\w+::unwrap|tas
 """How the message of an error begins that a panic in another thread of Rust's has caused."""
 _UNFINISHED = re.compile(r"not (yet )?implemented")
 """All that Rust says where a case was left out, with a panic."""
+_ANNOTATION = re.compile(r"(: |-> )'([^']*)'")
+"""The type of an argument as Python shows it, in quotes."""
 _LONGEST = 400
 _RELAYED = "External error: "
 _PLAIN_CLASSES = frozenset({"OSError", "ValueError", "RuntimeError", "ArrowInvalid", "CommitConflictError"})
@@ -226,10 +228,10 @@ def public(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
         except BaseException as error:
             if not is_failure(error):
                 raise
-            failure = translate(error, about=function.__name__)
+            failure = translate(error, about=function.__name__, missing=InvalidInputError)
             root = error if failure is not error else error.__cause__
             if isinstance(failure, InternalError) and isinstance(root, (TypeError, AttributeError)):
-                taken = str(inspect.signature(function)).replace("'", "")
+                taken = _ANNOTATION.sub(r"\1\2", str(inspect.signature(function)))
                 failure = InvalidInputError(f"{failure}. Check the arguments: {function.__name__}{taken}")
             elif failure is error:
                 raise

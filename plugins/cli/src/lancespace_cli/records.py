@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lancespace.errors import public
+from lancespace.errors import translated
 
 if TYPE_CHECKING:
     from lancespace import Namespace
@@ -21,7 +21,6 @@ def records_of(namespace: Namespace) -> JobRecords | None:
     return None if storage is None else JobRecords(StoredFiles(storage))
 
 
-@public
 def latest(namespace: Namespace, limit: int) -> list[JobStatus]:
     """So many jobs, the latest first.
 
@@ -35,5 +34,6 @@ def latest(namespace: Namespace, limit: int) -> list[JobStatus]:
         raise UnsupportedOperationError(
             f"{namespace.namespace_id()} keeps no records of jobs that could be listed: ask for one by its id."
         )
-    found = map(records.load, records.latest(limit))
-    return [status for status in found if status is not None]
+    with translated("list jobs"):
+        found = map(records.load, records.latest(limit))
+        return [status for status in found if status is not None]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from lance_namespace import InvalidInputError, LanceNamespaceError
 
 from lancespace.engines import Job, fingerprint
-from lancespace.errors import public
 from lancespace.handles import TableHandle
 from lancespace.jobs import landing
 from lancespace.jobs.rounds import in_rounds
@@ -20,7 +19,7 @@ from lancespace.jobs.submitted import SubmittedJob, submit
 from lancespace.jobs.written import Written
 from lancespace_spark import repeatable, statements
 from lancespace_spark.engine import settings_of
-from lancespace_spark.failures import cause
+from lancespace_spark.failures import cause, public
 from lancespace_spark.pieces import Pieces
 from lancespace_spark.sessions import current, make_active
 from lancespace_spark.types import stored_schema

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lance_namespace import LanceNamespaceError
 
 from lancespace import identifiers
-from lancespace.errors import public
 from lancespace.handles import TableHandle
+from lancespace_spark.failures import public
 from lancespace_spark.relations import readable
 from lancespace_spark.source import NAME
 from lancespace_spark.types import spark_schema
