@@ -23,8 +23,8 @@ _RAISED = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*)(?:: (.*))?$")
 _JOB = re.compile(r"the job \w+ \(.*?\): (\w+): (.*)", re.DOTALL)
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
 _SPARKS = frozenset({"pyspark", "py4j"})
-_RAISED_BY_SQL = "[USER_RAISED_EXCEPTION] "
-"""How a message begins that an expression raises, as those do that check the keys of an upsert."""
+_RAISED_BY_SQL = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*)")
+"""What an expression raises, as those do that check the keys of an upsert; it may be deep in pages of Java."""
 _OF_STATEMENTS = frozenset({"AnalysisException", "ParseException"})
 
 
@@ -60,10 +60,11 @@ def cause(error: BaseException, otherwise: type[LanceNamespaceError] = InternalE
     raised = _raised(str(error))
     if raised is not None:
         return _known(*raised) or otherwise(": ".join(filter(None, raised)))
-    line = _first_line(str(error))
-    said = line.removeprefix(_RAISED_BY_SQL)
-    is_callers = type(error).__name__ in _OF_STATEMENTS or said != line
-    return (InvalidInputError if is_callers else InternalError)(said)
+    by_sql = _RAISED_BY_SQL.search(str(error))
+    if by_sql is not None:
+        return InvalidInputError(_first_line(by_sql[1]))
+    kind = InvalidInputError if type(error).__name__ in _OF_STATEMENTS else InternalError
+    return kind(_first_line(str(error)))
 
 
 def _raised(text: str) -> tuple[str, str] | None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from lancespace_spark.merging import Merged
     from lancespace_spark.pipeline.model import Step
 
 _sql, _upsert = inspect.unwrap(sql), inspect.unwrap(upsert)
@@ -90,7 +91,8 @@ def _queried(step: Step, source: DataFrame, context: Context) -> DataFrame:
     source.createOrReplaceTempView(view)
     named = f"WITH {SOURCE} AS (SELECT * FROM {view})"  # noqa: S608 - both names are ours
     try:
-        return _sql(spark, context.namespace, f"{named} (\n{query}\n)")
+        answer: DataFrame = _sql(spark, context.namespace, f"{named} (\n{query}\n)")
+        return answer
     except (PySparkException, TableNotFoundError) as error:
         raise InvalidInputError(f"'sql': {cause(error)}") from error
     finally:
@@ -126,7 +128,7 @@ def _upserted(step: Step, rows: DataFrame, context: Context) -> int:
         schema = stored_schema(rows.schema, step.get("vectors") or {}, None)
         context.namespace.create_table(step.writes, schema.empty_table(), mode="overwrite")
     try:
-        done = _upsert(context.spark(), context.namespace, step.writes, rows, step.get("key"))
+        done: Merged = _upsert(context.spark(), context.namespace, step.writes, rows, step.get("key"))
     except PySparkException as error:
         found = cause(error)
         if "several rows with the key" not in str(found):
