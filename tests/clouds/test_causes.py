@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,13 @@ from lance_namespace import LanceNamespaceError, ServiceUnavailableError
 
 from lancespace.causes import table
 from lancespace.errors import translated
+from lancespace_dir import checks, migrate
 from plugins.rest.tests.certificates import Authority
+from plugins.rest.tests.test_proxies import Tunnels
 from plugins.storage.gcp.tests.test_chain import account_file
 from tests.emulators.clouds import Cloud
 from tests.emulators.fixtures import CLOUDS
+from tests.emulators.loopback import Answer
 from tests.emulators.refusals import LATE_TOKEN, REDIRECT, REFUSALS
 from tests.emulators.serving import serving
 
@@ -79,6 +83,22 @@ def test_a_redirect_that_names_no_region(request: pytest.FixtureRequest):
             assert "ecursion" not in str(failure)
 
 
+@pytest.mark.parametrize(
+    ("proxied", "status", "cause"),
+    [("200 OK", 404, "NO_BUCKET"), ("200 OK", 403, "NO_REGION"), ("502 Bad Gateway", 0, "UNREACHABLE")],
+)
+def test_a_region_that_aws_is_asked_for(proxied: str, status: int, cause: str, s3_cloud: Cloud, tmp_path: Path):
+    """pylance asks where the bucket is, if no option and no variable says so; a proxy leads to AWS's stand-in."""
+    authority = Authority(tmp_path)
+    context = authority.server_context(authority.sign("localhost", "127.0.0.1"))
+    keys = {name: s3_cloud.options[name] for name in ("access_key_id", "secret_access_key")}
+    with serving(lambda _: Answer(status), tls=context) as aws, Tunnels(proxied, int(aws.rpartition(":")[2])) as proxy:
+        way = {"proxy_url": f"http://{proxy.name}", "allow_invalid_certificates": "true"}
+        cloud = replace(s3_cloud, options={**keys, **way, **ONCE})
+        (failure,) = failures(cloud, "s3://bucket/lake", pylance_only=True)
+    check(failure, getattr(table, cause), cloud)
+
+
 @pytest.mark.slow
 def test_a_clock_that_google_does_not_accept(gcs_cloud: Cloud):
     """Google's library asks for a token with the time of this machine. pylance signs one itself: that gets a 401."""
@@ -102,11 +122,26 @@ def test_credentials_that_gcsfs_presents_for_half_a_minute(request: pytest.Fixtu
 def test_a_bucket_that_is_not_there(cloud: Cloud):
     """The same from the emulators themselves: a wrong root is no empty catalog, and no missing table."""
     with cloud.connect(f"{cloud.scheme}://no-such-bucket-here/lake") as namespace:
-        create, exists = lambda: namespace.create_namespace("a"), namespace.table("t").exists
-        for call in (namespace.list_tables, create, exists):
+        calls: list[Callable[[], object]] = [
+            namespace.list_tables,
+            namespace.table("t").exists,
+            lambda: namespace.create_namespace("a"),
+            lambda: namespace.create_table("t", [{"id": 1}]),
+            lambda: migrate(namespace),  # Nothing creates the bucket, either, to keep the record of a job.
+            lambda: list(checks.check(namespace, older_than=timedelta(days=1))),
+        ]
+        if cloud.scheme != "gs":  # gcsfs says the same of a missing file and a missing bucket.
+            calls.append(lambda: namespace.describe_transaction(["0" * 32]))
+        for call in calls:
             with pytest.raises(LanceNamespaceError) as caught:
                 call()
             check(caught.value, table.NO_BUCKET, cloud)
+
+
+def test_a_name_that_no_bucket_can_have(s3_cloud: Cloud):
+    """botocore checks names before it asks."""
+    for failure in failures(s3_cloud, "s3://No!Bucket/lake"):
+        check(failure, table.NO_BUCKET, s3_cloud)
 
 
 def isolated(cloud: Cloud, root: str, *, pylance_only: bool = False) -> list[tuple[str, str]]:

@@ -1,16 +1,19 @@
 """No test leaves this machine: neither for the metadata services of clouds, nor by mistake.
 
-Python's own connections are watched by an audit hook, in the processes that run tests. What pylance connects to is not
-seen; it is told that there are no metadata services.
+On Linux, where it is permitted, the processes that run tests have a network of their own, which has nothing but the
+loopback interface. So have all that they start: servers, Spark's JVMs, pylance's threads. Elsewhere only Python's own
+connections of these processes are watched, by an audit hook; others are told that there are no metadata services.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import functools
 import ipaddress
 import os
 import socket
+import struct
 import sys
 from typing import Any
 
@@ -28,14 +31,37 @@ NO_METADATA = {
 }
 """Variables by which the clients of the clouds ask no machine for credentials."""
 
+_NEW_NETWORK = 0x40000000  # CLONE_NEWNET
+_SET_FLAGS = 0x8914  # SIOCSIFFLAGS
+_UP = 0x1  # IFF_UP
+
 reached: list[str] = []
 """The addresses outside this machine that were tried."""
 
 
 def install() -> None:
-    """Watch this process, and set the variables for it and its children."""
+    """Shut this process and its children off, watch it, and set the variables for all of them."""
     os.environ.update(NO_METADATA)
+    if is_alone():
+        _raise_loopback()
     sys.addaudithook(_watch)
+
+
+@functools.cache
+def is_alone() -> bool:
+    """Whether this thread, and all that it starts from now on, has a network of its own; it takes the right to that."""
+    if sys.platform != "linux":
+        return False
+    failed: int = ctypes.CDLL(None).unshare(_NEW_NETWORK)
+    return failed == 0
+
+
+def _raise_loopback() -> None:
+    """Switch the loopback interface on, which is off in a new network."""
+    import fcntl
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
 
 
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:

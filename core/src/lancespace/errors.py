@@ -8,9 +8,11 @@ status, by ``errno`` and by class *name*, so that no cloud SDK has to be importa
 from __future__ import annotations
 
 import errno
+import functools
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from lance_namespace import (
     ConcurrentModificationError,
@@ -47,6 +49,8 @@ class JobCanceled(Exception):  # noqa: N818 - a request, not an error
     """Raised inside a job by its work, at a safe point, after it was cancelled; nothing translates it."""
 
 
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 ErrorClass = type[LanceNamespaceError]
 Rows = tuple[tuple[str, ErrorClass], ...]
 
@@ -99,6 +103,8 @@ _MESSAGES: Rows = (
     ),
     # What DataFusion says of types that do not go together in an expression.
     (r"Error during planning|in BETWEEN expression|type_coercion|caused by a bug in DataFusion", InvalidInputError),
+    # What Python and pylance say of an argument of another type.
+    (r"^argument '\w+': |is not an instance of '|cannot be interpreted as an integer", InvalidInputError),
     (r"does not match index column size|^Metric .* not supported|num_bits .* not supported", InvalidInputError),
     (r"can't set tokenizer|GeoArrow|WKT error|\bmust (be|have)\b", InvalidInputError),
     (r"^Not supported|^not (yet )?implemented$", UnsupportedOperationError),
@@ -161,6 +167,8 @@ _PANIC = re.compile(
 """How the message of an error begins that a panic in another thread of Rust's has caused."""
 _UNFINISHED = re.compile(r"not (yet )?implemented")
 """All that Rust says where a case was left out, with a panic."""
+_ANNOTATION = re.compile(r"(: |-> )'([^']*)'")
+"""The type of an argument as Python shows it, in quotes."""
 _LONGEST = 400
 _RELAYED = "External error: "
 _PLAIN_CLASSES = frozenset({"OSError", "ValueError", "RuntimeError", "ArrowInvalid", "CommitConflictError"})
@@ -209,6 +217,31 @@ class translated:  # noqa: N801 - used like the context managers of contextlib, 
         if error is None or isinstance(error, LanceNamespaceError) or not is_failure(error):
             return
         raise translate(error, about=self._about, missing=self._missing) from error
+
+
+def public(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """A function that callers use directly: whatever fails leaves as one of the spec's errors.
+
+    What Python says of arguments it cannot use is an InvalidInputError, which shows what the function takes.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            failure = translate(error, about=function.__name__, missing=InvalidInputError)
+            root = error if failure is not error else error.__cause__
+            if isinstance(failure, InternalError) and isinstance(root, (TypeError, AttributeError)):
+                taken = _ANNOTATION.sub(r"\1\2", str(inspect.signature(function)))
+                failure = InvalidInputError(f"{failure}. Check the arguments: {function.__name__}{taken}")
+            elif failure is error:
+                raise
+            raise failure from error
+
+    return call
 
 
 def is_failure(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 CORE_DISTRIBUTION = "lancespace-core"
 SELECT_VARIABLE = "LANCESPACE_PLUGINS"
-_TABLES_PACKAGES = frozenset({"lance", "pyarrow", "fsspec"})
+_TABLES_PACKAGES = frozenset({"lance", "pyarrow", "fsspec", "numpy", "cloudpickle", "sqlglot"})
 """What the extra ``lancespace-core[tables]`` brings."""
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lance_namespace import TableSchemaValidationError
-from pyspark.errors import AnalysisException
+from lance_namespace import InvalidInputError, TableSchemaValidationError
 
 from lancespace import connect
-from lancespace_spark import sql
+from lancespace_spark import attach, import_table, register, session, sql, upsert
 from plugins.spark.tests.test_sql import answer
 
 if TYPE_CHECKING:
@@ -100,6 +99,24 @@ def test_columns_of_types_that_spark_lacks_are_left_out(spark: SparkSession, ns:
 
 
 def test_errors_name_the_tables_of_the_statement(spark: SparkSession, ns: Namespace) -> None:
-    with pytest.raises(AnalysisException) as caught:
+    with pytest.raises(InvalidInputError) as caught:
         sql(spark, ns, "SELECT nope FROM sales.orders PIVOT (count(price) FOR customer IN (1, 2))")
     assert "lancespace_" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [None, 1, "x", object()])
+def test_wrong_arguments_are_errors_of_the_spec(spark: SparkSession, ns: Namespace, given: Any) -> None:
+    frame = spark.range(1)
+    calls: list[Callable[[], object]] = [
+        lambda: sql(spark, ns, given),
+        lambda: sql(spark, given, "SELECT 1"),
+        lambda: attach(spark, given),
+        lambda: upsert(spark, given, "sales.orders", frame, ["id"]),
+        lambda: upsert(spark, ns, "sales.orders", given, ["id"]),
+        lambda: import_table(given, "sales.new", query="SELECT 1"),
+        lambda: session({"spark.app.name": "x", "spark.master": given}),
+        lambda: register(given),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInputError):
+            call()

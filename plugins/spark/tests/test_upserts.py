@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from lance_namespace import InvalidInputError, TableColumnNotFoundError
-from pyspark.errors import PySparkException
 
 from lancespace_spark import merging, upsert
 from plugins.spark.tests.data import TABLE, files, ids, orders, used, versions
@@ -78,7 +77,7 @@ def test_keys_that_are_none_are_refused_and_leave_nothing(
     rows = [f"SELECT CAST({key} AS LONG) AS id, 'x' AS name, array(0F, 0F) AS v" for key in keys]
     source = " UNION ALL ".join(rows)
     before = files(filled)
-    with pytest.raises(PySparkException, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         upsert(spark, filled, TABLE, spark.sql(source), ["id"])
     assert files(filled) == before
     assert versions(filled) == [1, 2]
@@ -97,7 +96,7 @@ def test_keys_of_rows_that_would_not_be_written_count_too(
     spark: SparkSession, filled: Namespace, key: str, wanted: dict[str, bool], message: str
 ) -> None:
     source = spark.sql(f"SELECT {key} AS id, 'x' AS name, array(0F, 0F) AS v FROM range(2)")
-    with pytest.raises(PySparkException, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         upsert(spark, filled, TABLE, source, ["id"], **wanted)
     assert versions(filled) == [1, 2]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lancespace.causes.table import (
     ACCESS_DENIED,
     BAD_CREDENTIALS,
+    NO_BUCKET,
     NO_CREDENTIALS,
     UNREACHABLE,
     UNTRUSTED,
@@ -40,6 +41,8 @@ def find(error: BaseException, text: str) -> Cause | None:
     if isinstance(error, RecursionError):
         # The text of a RecursionError says nothing of the store.
         return replace(WRONG_REGION, says_all=True) if _redirects_without_end(error) else None
+    if "Invalid bucket name" in text:
+        return NO_BUCKET  # It was not even asked for.
     response: Any = getattr(error, "response", None)
     if isinstance(response, dict):
         answer = response.get("Error", {})

@@ -9,7 +9,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from lancespace.causes.table import NO_BUCKET, NO_CREDENTIALS, UNREACHABLE, WRONG_REGION, by_answer
+from lancespace.causes.table import NO_BUCKET, NO_CREDENTIALS, NO_REGION, UNREACHABLE, WRONG_REGION, by_answer
 
 if TYPE_CHECKING:
     from lancespace.causes.table import Cause
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _IS_STORE = re.compile(r"^(?:External error: )?(?:LanceError\(\w+\): |Failed to create object store: )*Generic [\w/]+ ")
 _ROWS = (
     (re.compile(r"The specified bucket does not exist"), NO_BUCKET),  # Google's code is "notFound".
+    # Without a region, pylance asks AWS for that of the bucket.
+    (re.compile(r"^[^'\"]* error: Bucket '[^']*' not found"), NO_BUCKET),
+    (re.compile(r"^[^'\"]* error: Failed to parse the region for bucket"), NO_REGION),
+    (re.compile(r"^[^'\"]* error: Failed to resolve region for bucket"), UNREACHABLE),
     (re.compile(r"^[^'\"]*Failed to get AWS credentials: |^[^'\"]*Error performing token request: "), NO_CREDENTIALS),
     (re.compile(r"redirect without LOCATION"), WRONG_REGION),
     (re.compile(r"error sending request"), UNREACHABLE),

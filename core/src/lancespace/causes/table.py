@@ -62,6 +62,12 @@ WRONG_REGION = Cause(
     "the bucket is in another region",
     "set storage.region, or storage.endpoint, to that of the bucket",
 )
+NO_REGION = Cause(
+    InvalidInputError,
+    "the region of the bucket could not be found out",
+    "set storage.region; for a store other than AWS, set storage.endpoint",
+    says_all=True,
+)
 UNREACHABLE = Cause(
     ServiceUnavailableError,
     "the store cannot be reached",

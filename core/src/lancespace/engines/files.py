@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from lancespace import causes
+
 if TYPE_CHECKING:
     from lancespace.storage import Storage
 
@@ -94,7 +96,8 @@ class StoredFiles:
         """One request."""
         try:
             data: bytes = self._storage.filesystem.cat_file(self._path(path))
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            _refuse_known(error)
             return None
         return data
 
@@ -102,7 +105,7 @@ class StoredFiles:
         """Readers see the old content or the new: object stores promise that, a local file is moved into place."""
         target = self._path(path)
         if not self._storage.is_local:
-            self._put(target, data)
+            self._storage.filesystem.pipe_file(target, data)
             return
         staged = Path(f"{target}.{os.getpid()}.{threading.get_ident()}.new")
         for left in reversed(range(_TRIES)):
@@ -116,13 +119,6 @@ class StoredFiles:
                 time.sleep((_TRIES - left) * _PAUSE)
                 continue  # Another job deleted what it kept, and with it the folder, which was empty then.
             return
-
-    def _put(self, target: str, data: bytes) -> None:
-        try:
-            self._storage.filesystem.pipe_file(target, data)
-        except FileNotFoundError:  # Not an object store: directories must be made.
-            self._storage.filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
-            self._storage.filesystem.pipe_file(target, data)
 
     def create(self, path: str, data: bytes) -> bool:
         """A condition of the store."""
@@ -145,7 +141,8 @@ class StoredFiles:
         self._storage.filesystem.invalidate_cache(target)
         try:
             found = self._storage.filesystem.ls(target, detail=False)
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError) as error:
+            _refuse_known(error)
             return []
         return sorted(path.rstrip("/").rpartition("/")[2] for path in found if path.rstrip("/") != target)
 
@@ -176,3 +173,9 @@ class StoredFiles:
 
     def _path(self, path: str) -> str:
         return f"{self._storage.path()}/{path}" if path else self._storage.path()
+
+
+def _refuse_known(error: OSError) -> None:
+    """Raise an error that says more than that a file is not there: its bucket may not be there, either."""
+    if causes.find(error) is not None:
+        raise error

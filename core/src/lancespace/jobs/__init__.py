@@ -10,14 +10,17 @@ A job commits once, or says so; it is cancelled with ``SubmittedJob.cancel`` or 
 
 from __future__ import annotations
 
-from lancespace.jobs.changing import delete_rows, update_rows
-from lancespace.jobs.cleanup import clean_up
-from lancespace.jobs.compaction import compact
-from lancespace.jobs.copying import copy_table
-from lancespace.jobs.importing import import_files
-from lancespace.jobs.indexing import build_index
-from lancespace.jobs.maintenance import maintain
-from lancespace.jobs.submitted import JobFailedError, SubmittedJob
+from lancespace.errors import translated
+
+with translated("import lancespace.jobs"):  # Without pylance, the error has the pip line.
+    from lancespace.jobs.changing import delete_rows, update_rows
+    from lancespace.jobs.cleanup import clean_up
+    from lancespace.jobs.compaction import compact
+    from lancespace.jobs.copying import copy_table
+    from lancespace.jobs.importing import import_files
+    from lancespace.jobs.indexing import build_index
+    from lancespace.jobs.maintenance import maintain
+    from lancespace.jobs.submitted import JobFailedError, SubmittedJob
 
 __all__ = [
     "JobFailedError",

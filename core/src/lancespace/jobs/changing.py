@@ -12,7 +12,7 @@ import numpy as np
 from lance_namespace import ConcurrentModificationError, InvalidInputError, UnsupportedOperationError
 
 from lancespace.engines import Job, fingerprint
-from lancespace.errors import translated
+from lancespace.errors import public, translated
 from lancespace.expressions import all_shallow, shallow
 from lancespace.handles import TableHandle
 from lancespace.jobs import blobs, deletions
@@ -51,6 +51,7 @@ class _Change:
     updates: tuple[tuple[str, str], ...] = ()
 
 
+@public
 def delete_rows(namespace: Namespace, table: Identifier, where: str) -> SubmittedJob:
     """Delete the rows for which a filter holds."""
     handle = TableHandle.of(namespace, table)
@@ -59,6 +60,7 @@ def delete_rows(namespace: Namespace, table: Identifier, where: str) -> Submitte
     return submit(namespace, Job("delete", handle.name, lambda work: _run_delete(handle, where, work), mark))
 
 
+@public
 def update_rows(
     namespace: Namespace, table: Identifier, updates: Mapping[str, str], where: str | None = None
 ) -> SubmittedJob:

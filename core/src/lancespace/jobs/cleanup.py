@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lance_namespace import InvalidTableStateError
 
 from lancespace.engines import Job
-from lancespace.errors import translated
+from lancespace.errors import public, translated
 from lancespace.handles import TableHandle
 from lancespace.jobs.stages import FOLDER
 from lancespace.jobs.submitted import SubmittedJob, submit
@@ -44,6 +44,7 @@ class _Slice:
         return self.older_than if self.before is None else timedelta(seconds=time.time() - self.before)
 
 
+@public
 def clean_up(
     namespace: Namespace, table: Identifier, *, older_than: timedelta = KEPT, is_quiet: bool = False
 ) -> SubmittedJob:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lancespace.engines import Job, fingerprint
-from lancespace.errors import translated
+from lancespace.errors import public, translated
 from lancespace.handles import TableHandle
 from lancespace.jobs.rounds import in_rounds
 from lancespace.jobs.submitted import SubmittedJob, submit
@@ -28,6 +28,7 @@ class _Rewrite:
     """As JSON."""
 
 
+@public
 def compact(
     namespace: Namespace,
     table: Identifier,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lancespace.backends.messages import table_exists
 from lancespace.engines import Job, fingerprint
-from lancespace.errors import translated
+from lancespace.errors import public, translated
 from lancespace.handles import TableHandle
 from lancespace.jobs import blobs
 from lancespace.jobs.reserving import declare
@@ -38,6 +38,7 @@ class _Piece:
     stage: Stage
 
 
+@public
 def copy_table(
     namespace: Namespace,
     table: Identifier,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lancespace.engines import Job, fingerprint
-from lancespace.errors import translated
+from lancespace.errors import public, translated
 from lancespace.handles import TableHandle
 from lancespace.jobs import columns, landing
 from lancespace.jobs.files import SourceFile, find
@@ -36,6 +36,7 @@ class _File:
     stage: Stage
 
 
+@public
 def import_files(
     namespace: Namespace,
     table: Identifier,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import CreateTableIndexRequest, InvalidInputError
 
 from lancespace.engines import Job, fingerprint
-from lancespace.errors import translated
+from lancespace.errors import public, translated
 from lancespace.handles import TableHandle
 from lancespace.jobs import models, segments
 from lancespace.jobs.rounds import in_rounds
@@ -44,6 +44,7 @@ class _Segment:
     """A digest of what the table consists of: another one of the same name has versions of the same numbers."""
 
 
+@public
 def build_index(
     namespace: Namespace,
     table: Identifier,

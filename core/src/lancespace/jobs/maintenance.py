@@ -11,7 +11,7 @@ from lance_namespace import ConcurrentModificationError
 
 from lancespace import identifiers
 from lancespace.engines import Job, fingerprint
-from lancespace.errors import translate
+from lancespace.errors import public, translate
 from lancespace.handles import TableHandle
 from lancespace.jobs.cleanup import KEPT, need_clock
 from lancespace.jobs.rounds import ROUNDS
@@ -32,6 +32,7 @@ class _Table:
     older_than: timedelta
 
 
+@public
 def maintain(namespace: Namespace, parent: Identifier = (), *, older_than: timedelta = KEPT) -> SubmittedJob:
     """Compact every table below a namespace, update its indexes and delete versions older than that.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lancespace.errors import translated
+
 if TYPE_CHECKING:
     from lancespace import Namespace
     from lancespace.engines import JobStatus
@@ -32,5 +34,6 @@ def latest(namespace: Namespace, limit: int) -> list[JobStatus]:
         raise UnsupportedOperationError(
             f"{namespace.namespace_id()} keeps no records of jobs that could be listed: ask for one by its id."
         )
-    found = map(records.load, records.latest(limit))
-    return [status for status in found if status is not None]
+    with translated("list jobs"):
+        found = map(records.load, records.latest(limit))
+        return [status for status in found if status is not None]

@@ -18,6 +18,7 @@ from lance_namespace import UnsupportedOperationError
 
 from lancespace import identifiers
 from lancespace.engines.records import CHECKPOINT_DAYS
+from lancespace.errors import translated
 from lancespace.jobs.stages import FOLDER
 from lancespace.storage.local import is_staged
 from lancespace.storage.locations import Steps, relative_steps, touch
@@ -81,15 +82,16 @@ def check(namespace: Namespace, *, older_than: timedelta, now: datetime | None =
     backend = namespace.backend
     if not hasattr(backend, "catalog") or not hasattr(backend, "storage"):
         raise UnsupportedOperationError(f"{namespace!r} is no directory catalog: there is nothing to check.")
-    if isinstance(backend.catalog, ManifestCatalog) and recovery.is_damaged(backend.storage):
-        yield _damage(backend.storage)
-        return
-    look = Look(backend, older_than, now)
-    yield from _rows(look)
-    yield from _shared(look)
-    yield from _tables(look)
-    yield from _directory(look)
-    yield from _jobs(look)
+    with translated("check the catalog"):
+        if isinstance(backend.catalog, ManifestCatalog) and recovery.is_damaged(backend.storage):
+            yield _damage(backend.storage)
+            return
+        look = Look(backend, older_than, now)
+        yield from _rows(look)
+        yield from _shared(look)
+        yield from _tables(look)
+        yield from _directory(look)
+        yield from _jobs(look)
 
 
 def _damage(storage: Storage) -> Finding:

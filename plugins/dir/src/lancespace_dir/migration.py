@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidTableStateError, UnsupportedOperationError
 
+from lancespace.errors import public
 from lancespace_dir.manifest.schema import TABLE, Entry
 from lancespace_dir.root import root_location
 from lancespace_dir.v2 import ManifestCatalog
@@ -31,6 +32,7 @@ class _Batch:
     names: tuple[str, ...]
 
 
+@public
 def unmigrated(namespace: Namespace) -> list[str]:
     """The tables that only the directory shows: those that :func:`migrate` would enter in the manifest.
 
@@ -40,6 +42,7 @@ def unmigrated(namespace: Namespace) -> list[str]:
     return [name for name, _ in _catalog(namespace).v1_tables()]
 
 
+@public
 def migrate(namespace: Namespace) -> SubmittedJob:
     """Enter all V1 tables of a directory catalog in its manifest; data and names stay as they are.
 

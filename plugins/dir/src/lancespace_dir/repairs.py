@@ -58,7 +58,8 @@ def mend(namespace: Namespace, findings: Iterable[Finding], *, older_than: timed
     table whose data is gone, does not keep the others from it.
     """
     storage = namespace.backend.storage
-    now = clock.now(storage, storage.path())
+    with translated("read the clock of the store"):
+        now = clock.now(storage, storage.path())
     still = frozenset(checks.check(namespace, older_than=older_than, now=now))
     for finding in findings:
         yield finding, _mended(Repair(namespace.backend, older_than, now), finding) if finding in still else GONE

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lance_namespace import InvalidTableStateError, UnsupportedOperationError
 
 from lancespace import identifiers
+from lancespace.errors import public
 from lancespace_dir import versionrows
 from lancespace_dir.changes import need_table, place_of
 from lancespace_dir.v2 import ManifestCatalog
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from lancespace_dir.manifest.reader import ManifestReader
 
 
+@public
 def snapshot(namespace: Namespace, tables: Iterable[Identifier]) -> dict[str, int]:
     """The latest versions of managed tables, all from one version of the manifest.
 

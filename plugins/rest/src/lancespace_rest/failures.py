@@ -55,6 +55,7 @@ _SHOWN = 300
 _LOOKED_AT = 4096
 """How much of a text is searched for secrets before it is shortened; a page may have megabytes."""
 _PROXY_CREDENTIALS = " Put the user and password for the proxy into its URL, e.g. proxy=http://user:password@host:3128."
+_TO_CHECK = " Check that the server runs, and the properties 'uri' and 'proxy'."
 _UNCERTAIN = " It may have been carried out all the same: look before you repeat it."
 
 
@@ -94,7 +95,7 @@ def from_failure(operation: Operation, about: str, error: Exception, *, base: st
         )
     if isinstance(error, NotConnected):
         way = f" by way of the proxy {error.proxy}" if error.proxy else ""
-        return ServiceUnavailableError(f"{about}: cannot reach {base}{way}: {reason}.")
+        return ServiceUnavailableError(f"{about}: cannot reach {base}{way}: {reason}.{_TO_CHECK}")
     doubt = _UNCERTAIN if operation.writes else ""
     return ServiceUnavailableError(
         f"{about}: the connection to {base} broke before the answer was whole: {reason}.{doubt}"

@@ -19,7 +19,7 @@ from lancespace.jobs.submitted import SubmittedJob, submit
 from lancespace.jobs.written import Written
 from lancespace_spark import repeatable, statements
 from lancespace_spark.engine import settings_of
-from lancespace_spark.failures import cause
+from lancespace_spark.failures import cause, public
 from lancespace_spark.pieces import Pieces
 from lancespace_spark.sessions import current, make_active
 from lancespace_spark.types import stored_schema
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+@public
 def import_table(
     namespace: Namespace,
     table: Identifier,

@@ -19,6 +19,7 @@ from lancespace.jobs.exact import commit_next
 from lancespace.jobs.stages import Stage
 from lancespace_spark import keys, marks
 from lancespace_spark.casting import cast_batch
+from lancespace_spark.failures import public
 from lancespace_spark.mapping import map_batches
 from lancespace_spark.rivals import Upserted
 from lancespace_spark.scans import scan
@@ -50,6 +51,7 @@ class Merged:
     version: int
 
 
+@public
 def upsert(
     spark: SparkSession,
     namespace: Namespace,

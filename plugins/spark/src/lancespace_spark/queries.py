@@ -24,6 +24,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from lancespace import identifiers
 from lancespace.handles import TableHandle
 from lancespace_spark import aggregates, needs, rewriting, statements
+from lancespace_spark.failures import public
 from lancespace_spark.relations import Bound
 from lancespace_spark.views import tables_below
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from lancespace import Namespace
 
 
+@public
 def sql(
     spark: SparkSession,
     namespace: Namespace,
@@ -46,7 +48,7 @@ def sql(
     parameters, as for ``spark.sql``: by name for ``:name``, in order for ``?``.
 
     Raises:
-        InvalidInputError: If the statement is no query.
+        InvalidInputError: If the statement is no query, or Spark does not understand it.
         TableNotFoundError: If neither the namespace nor Spark has a table that the statement names.
         TableSchemaValidationError: If it names a column of a type that Spark does not have.
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
 
+from lancespace.errors import public
 from lancespace_spark.java import find_java, running_on
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _starting = threading.Lock()
 """Two jobs that begin at once must not both start a Spark."""
 
 
+@public
 def session(settings: Mapping[str, str] | None = None) -> SparkSession:
     """The running session, or a new one with these Spark settings, which knows the data source ``lancespace``.
 

@@ -10,6 +10,7 @@ from lance_namespace import TableColumnNotFoundError
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import FloatType, LongType, StructField, StructType
 
+from lancespace.errors import public
 from lancespace_spark.columns import ROW_NUMBERS
 from lancespace_spark.options import SourceOptions, parse
 
@@ -86,6 +87,7 @@ class LanceSource(DataSource):
 _knowing: WeakSet[SparkSession] = WeakSet()
 
 
+@public
 def register(spark: SparkSession) -> None:
     """Make ``format("lancespace")`` known to a session; once, as Spark warns of a second time."""
     if spark not in _knowing:

@@ -10,6 +10,7 @@ from lance_namespace import LanceNamespaceError
 
 from lancespace import identifiers
 from lancespace.handles import TableHandle
+from lancespace_spark.failures import public
 from lancespace_spark.relations import readable
 from lancespace_spark.source import NAME
 from lancespace_spark.types import spark_schema
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from lancespace import Namespace
 
 
+@public
 def attach(spark: SparkSession, namespace: Namespace, parent: str = "") -> list[str]:
     """Make every table below a namespace a temporary view of the session, under its dotted name: ```sales.orders```.
 

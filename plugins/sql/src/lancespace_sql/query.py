@@ -9,7 +9,7 @@ import pyarrow as pa
 from datafusion import SQLOptions
 from lance_namespace import InvalidInputError, LanceNamespaceError, TableColumnNotFoundError
 
-from lancespace.errors import is_failure, translate, translated
+from lancespace.errors import is_failure, public, translate, translated
 from lancespace.expressions import shallow
 from lancespace_sql.names import suggestion
 from lancespace_sql.notes import Notes
@@ -29,6 +29,7 @@ _NOISE = re.compile(r"^(?:(?:DataFusion|SQL) error: |Error during planning: |Thi
 _PARSER = re.compile(r'^ParserError\("(.*)"\)$', re.DOTALL)
 
 
+@public
 def sql(namespace: Namespace, statement: str, parameters: Mapping[str, Any] | None = None) -> pa.RecordBatchReader:
     """Run one query (``SELECT``, ``EXPLAIN``, ``DESCRIBE``) over the tables of a namespace and stream the result.
 

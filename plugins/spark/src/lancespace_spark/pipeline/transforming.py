@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from lancespace_spark.merging import Merged
     from lancespace_spark.pipeline.model import Step
+
+_sql, _upsert = inspect.unwrap(sql), inspect.unwrap(upsert)
+"""As they raise what Spark raises, which is said here in the words of the step."""
 
 SOURCE = "source"
 """What the SQL of a transform calls the rows that it works on."""
@@ -86,7 +91,8 @@ def _queried(step: Step, source: DataFrame, context: Context) -> DataFrame:
     source.createOrReplaceTempView(view)
     named = f"WITH {SOURCE} AS (SELECT * FROM {view})"  # noqa: S608 - both names are ours
     try:
-        return sql(spark, context.namespace, f"{named} (\n{query}\n)")
+        answer: DataFrame = _sql(spark, context.namespace, f"{named} (\n{query}\n)")
+        return answer
     except (PySparkException, TableNotFoundError) as error:
         raise InvalidInputError(f"'sql': {cause(error)}") from error
     finally:
@@ -122,7 +128,7 @@ def _upserted(step: Step, rows: DataFrame, context: Context) -> int:
         schema = stored_schema(rows.schema, step.get("vectors") or {}, None)
         context.namespace.create_table(step.writes, schema.empty_table(), mode="overwrite")
     try:
-        done = upsert(context.spark(), context.namespace, step.writes, rows, step.get("key"))
+        done: Merged = _upsert(context.spark(), context.namespace, step.writes, rows, step.get("key"))
     except PySparkException as error:
         found = cause(error)
         if "several rows with the key" not in str(found):
