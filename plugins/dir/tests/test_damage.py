@@ -191,7 +191,7 @@ def test_damaged_metadata_is_an_error_for_its_own_object_which_can_be_dropped(tm
     namespace = catalog(tmp_path)
     namespace.create_namespace("bad")
     namespace.create_table("bad.t", ROWS)
-    manifest = namespace.backend.catalog.manifest  # type: ignore[attr-defined]
+    manifest = namespace.backend.catalog.manifest
 
     def change(draft: Any) -> None:
         for object_id in ("bad", "bad$t"):
