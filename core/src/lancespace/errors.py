@@ -100,6 +100,7 @@ _MESSAGES: Rows = (
     (r"Error during planning|in BETWEEN expression|type_coercion|caused by a bug in DataFusion", InvalidInputError),
     (r"does not match index column size|^Metric .* not supported|num_bits .* not supported", InvalidInputError),
     (r"can't set tokenizer|GeoArrow|WKT error|\bmust (be|have)\b", InvalidInputError),
+    (r"construct the fuzzy query|Error parsing Path", InvalidInputError),
     (r"^Not supported|^not (yet )?implemented$", UnsupportedOperationError),
     (r"error sending request|request or response body error|[Tt]imed out|dns error", ServiceUnavailableError),
     (r"error decoding response body", ServiceUnavailableError),  # An answer of OSS that broke off.
