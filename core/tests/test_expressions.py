@@ -159,6 +159,7 @@ REFUSED = {
     "name = 'a' /* ' */ OR repeat(s, 9) = ' /* '": "Comments",
     "name = E'\\' OR repeat(s, 9999999) = ''": "cannot be parsed",
     "name = $$ ' $$ ' $$": "dollar signs",
+    "CAST(id AS decimal(76, 0)) > 0": "at most 38 digits",
     "id = = 1": "line 1, column 6",
     "id = 1; id = 2": "one expression",
     "'": "close it",

@@ -214,7 +214,7 @@ def test_no_name_kills_the_server(http: httpx.Client):
     ):
         answer = http.post(f"/v1/table/{path}", json=body)
         assert answer.status_code == 400, (path, answer.text)
-    assert http.get("/v1/table/spare/tags/list").status_code == 200
+    assert http.post("/v1/table/spare/tags/list").status_code == 200
 
 
 MISTAKES = {
@@ -237,6 +237,10 @@ MISTAKES = {
     "subquery": "id IN (SELECT 1)",
     "index": "l[0][1] = 1",
     "placeholder": "id = $1",
+    "no argument": "arrow_cast() IS NULL",
+    "bytes that are no text": "concat(X'ff', s) = 'a'",
+    "precision": "CAST(id AS decimal(76, 0)) IS NULL",
+    "digits": "CAST(id AS decimal(1, 1)) IS NULL",
     "number": "abs(-9223372036854775808) > 1",
 }
 

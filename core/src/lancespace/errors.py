@@ -93,7 +93,8 @@ _MESSAGES: Rows = (
     (r"Error applying filter expression to batch|Regular expression did not compile|ompiledTooBig", InvalidInputError),
     # What functions of DataFusion and kernels of Arrow say of values that they cannot take.
     (
-        r"^(?:(?:LanceError\(\w+\)|Arrow error|Query Execution error): )*(?:Execution|Parser|Compute|Json) error: ",
+        r"^(?:(?:LanceError\(\w+\)|Arrow error|Query Execution error): )*"
+        r"(?:Execution|Parser|Compute|Json|Invalid argument) error: ",
         InvalidInputError,
     ),
     # What DataFusion says of types that do not go together in an expression.

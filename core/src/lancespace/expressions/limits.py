@@ -25,6 +25,9 @@ _SHORT = 1000
 _WORD = 64
 """Characters of a text without spaces that count as a word."""
 
+_PRECISION = 38
+"""Of a decimal number: Lance panics at more."""
+
 _NUL = (
     "A literal has the character NUL (0), which is not allowed: Arrow ends the process if it reports an error with one."
 )
@@ -194,6 +197,8 @@ def _check_tree(limits: Limits, tree: exp.Expr, is_statement: bool) -> Size:
                 raise InvalidInputError(_NUL)
         elif isinstance(node, (exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.SimilarTo)):
             _check_pattern(node.expression, limits)
+        elif isinstance(node, exp.DataType) and node.this is exp.DType.DECIMAL:
+            _check_decimal(node)
         elif isinstance(node, exp.With) and node.args.get("recursive"):
             raise InvalidInputError("WITH RECURSIVE is not allowed.")
     size = size_of(tree, limits.functions)
@@ -204,6 +209,12 @@ def _check_tree(limits: Limits, tree: exp.Expr, is_statement: bool) -> Size:
 def _pairs(digits: str) -> list[str]:
     """The bytes of a hexadecimal literal, from its end: the first digit may be alone."""
     return [digits[max(end - 2, 0) : end].zfill(2) for end in range(len(digits), 0, -2)]
+
+
+def _check_decimal(kind: exp.DataType) -> None:
+    for parameter in kind.expressions:
+        if parameter.name.isdigit() and int(parameter.name) > _PRECISION:
+            raise InvalidInputError(f"A decimal number has at most {_PRECISION} digits, not {parameter.name}.")
 
 
 def _check_call(call: exp.Anonymous, allowed: frozenset[str], limits: Limits) -> None:
