@@ -89,12 +89,15 @@ _MESSAGES: Rows = (
     (r"Unsupported data type|Column .* already exists|Cannot drop all columns", TableSchemaValidationError),
     (r"Type conflicts between", TableSchemaValidationError),
     (r"^LanceError\(Schema\)|^Failed to convert schema", TableSchemaValidationError),
-    (r"^Invalid user input|^Invalid argument error|Cast error|Divide by zero|[Oo]verflow happened", InvalidInputError),
+    (
+        r"^Invalid user input|Cast error|Divide by zero|[Oo]verflow happened",
+        InvalidInputError,
+    ),
+    (r"^(LanceError.*: )?Invalid argument error", InvalidInputError),
     (r"Error applying filter expression to batch|Regular expression did not compile|ompiledTooBig", InvalidInputError),
     # What functions of DataFusion and kernels of Arrow say of values that they cannot take.
     (
-        r"^(?:(?:LanceError\(\w+\)|Arrow error|Query Execution error): )*"
-        r"(?:Execution|Parser|Compute|Json|Invalid argument) error: ",
+        r"^(?:(?:LanceError\(\w+\)|(?:Arrow|Query Execution) error): )*(?:Execution|Parser|Compute|Json) error: ",
         InvalidInputError,
     ),
     # What DataFusion says of types that do not go together in an expression.
