@@ -43,6 +43,10 @@ ATTACKS = {
     "repeat": "length(repeat(s, 200000000)) > 0",
     "lpad": "length(lpad(s, 2000000000)) > 0",
     "alias": "repeat('a', 100000000)",
+    "column many times": "length(concat(" + ",".join(["s"] * 60_000) + ")) > 0",
+    "list of a column": "array_length([" + ",".join(["s"] * 10_000) + "]) > 0",
+    "growth of a long value": "length(repeat(" + "||".join(["s"] * 100) + ", 64)) > 0",
+    "many steps": "levenshtein(repeat(s, 64), repeat(s, 64)) > 0",
     "range": "array_length(range(0, 1e10)) > 0",
     "deep": "id = " + "+".join(["1"] * 900),
     "casts": "id" + "::bigint" * 600 + " = 1",
@@ -136,8 +140,15 @@ def test_no_merge_kills_the_server(http: httpx.Client, name: str):
 
 
 def test_no_view_kills_the_server(http: httpx.Client):
-    for select in ("repeat(s, 200000000) AS x", "array_to_string(range(0, 10000000000), s) AS x"):
-        view = query_view(f"SELECT {select} FROM t", pa.schema([("x", pa.string())]))
+    nested = "t"
+    for _ in range(4):
+        nested = f"(SELECT repeat(s, 64) AS s FROM {nested})"
+    for select in (
+        "repeat(s, 200000000) AS x FROM t",
+        "array_to_string(range(0, 10000000000), s) AS x FROM t",
+        f"s AS x FROM {nested}",
+    ):
+        view = query_view(f"SELECT {select}", pa.schema([("x", pa.string())]))
         answer = http.post("/v1/materialized_view/bomb/create", json={**view, "with_no_data": False})
         assert (answer.status_code, http.post("/v1/table/bomb/exists").status_code) == (400, 404), answer.text
 
@@ -168,6 +179,47 @@ def test_no_search_kills_the_server(http: httpx.Client):
             assert answer.status_code == 400, (path, answer.text)
 
 
+LARGE = (2**31, 2**32, 2**53, 2**63 - 1)
+
+
+def test_no_number_of_a_search_kills_the_server(http: httpx.Client):
+    """Lance takes memory for as many rows as it is asked for, whether the table has them or not."""
+    index = {"column": "v", "index_type": "IVF_FLAT", "num_partitions": 2}
+    assert http.post("/v1/table/spare/create_index", json=index).status_code == 200
+    for number in (0, *LARGE):
+        for field in ("k", "offset", "refine_factor", "nprobes", "ef"):
+            query = {"k": 5, "vector": {"single_vector": [1.0, 1.0]}, field: number}
+            for path, body in (("query", query), ("analyze_plan", query), ("explain_plan", {"query": query})):
+                answer = http.post(f"/v1/table/spare/{path}", json=body)
+                assert answer.status_code in {200, 400}, (query, path, answer.text)
+                assert answer.status_code == 200 or number > 2**32 or field != "k", (query, answer.text)
+
+
+@pytest.mark.parametrize("number", LARGE)
+def test_no_number_of_an_index_kills_the_server(http: httpx.Client, number: int):
+    for field in ("ef_construction", "m", "num_partitions", "sample_rate", "max_iterations"):
+        index = {"column": "v", "index_type": "IVF_HNSW_FLAT", "name": f"{field}{number}", field: number}
+        answer = http.post("/v1/table/spare/create_index", json=index)
+        assert answer.status_code in {200, 400}, (index, answer.text)
+
+
+def test_no_name_kills_the_server(http: httpx.Client):
+    """With the character NUL in the name of a column, no schema could leave Lance."""
+    for path, body in (
+        ("t/query", {"k": 5, "vector": {}, "columns": {"column_aliases": {"a\0": "id"}}}),
+        ("spare/add_columns", {"new_columns": [{"name": "a\0", "expression": "id"}]}),
+        ("spare/add_columns", {"new_columns": [{"name": "a\0", "computed": "id"}]}),
+        ("spare/alter_columns", {"alterations": [{"path": "s", "rename": "a\0"}]}),
+        ("spare/tags/create", {"tag": "é", "version": 1}),
+        ("spare/tags/update", {"tag": "x" * 10_000, "version": 1}),
+        ("spare/count_rows", {"branch": "x" * 10_000}),
+        ("spare/count_rows", {"branch": "."}),
+    ):
+        answer = http.post(f"/v1/table/{path}", json=body)
+        assert answer.status_code == 400, (path, answer.text)
+    assert http.post("/v1/table/spare/tags/list").status_code == 200
+
+
 MISTAKES = {
     "unknown column": "nope = 1",
     "unknown function": "nope(id) = 1",
@@ -188,6 +240,10 @@ MISTAKES = {
     "subquery": "id IN (SELECT 1)",
     "index": "l[0][1] = 1",
     "placeholder": "id = $1",
+    "no argument": "arrow_cast() IS NULL",
+    "bytes that are no text": "concat(X'ff', s) = 'a'",
+    "precision": "CAST(id AS decimal(76, 0)) IS NULL",
+    "digits": "CAST(id AS decimal(1, 1)) IS NULL",
     "number": "abs(-9223372036854775808) > 1",
 }
 

@@ -93,7 +93,7 @@ _MESSAGES: Rows = (
     (r"Unsupported data type|Column .* already exists|Cannot drop all columns", TableSchemaValidationError),
     (r"Type conflicts between", TableSchemaValidationError),
     (r"^LanceError\(Schema\)|^Failed to convert schema", TableSchemaValidationError),
-    (r"^Invalid user input|^(LanceError\(Arrow\): )?Invalid argument error|^regex parse error", InvalidInputError),
+    (r"^Invalid user input|^(LanceError.*: )?Invalid argument error|^regex parse error", InvalidInputError),
     (r"Cast error|Divide by zero|[Oo]verflow happened", InvalidInputError),
     (r"Error applying filter expression to batch|Regular expression did not compile|ompiledTooBig", InvalidInputError),
     # What functions of DataFusion and kernels of Arrow say of values that they cannot take.
@@ -107,6 +107,7 @@ _MESSAGES: Rows = (
     (r"^argument '\w+': |is not an instance of '|cannot be interpreted as an integer", InvalidInputError),
     (r"does not match index column size|^Metric .* not supported|num_bits .* not supported", InvalidInputError),
     (r"can't set tokenizer|GeoArrow|WKT error|\bmust (be|have)\b", InvalidInputError),
+    (r"construct the fuzzy query|Error parsing Path", InvalidInputError),
     (r"^Not supported|^not (yet )?implemented$", UnsupportedOperationError),
     (r"error sending request|request or response body error|[Tt]imed out|dns error", ServiceUnavailableError),
     (r"error decoding response body", ServiceUnavailableError),  # An answer of OSS that broke off.

@@ -78,9 +78,11 @@ def test_a_scan_holds_a_few_batches(server, fields):
 def test_a_search_whose_result_is_too_large_is_refused(server, fields):
     with client(server) as http:
         refused = query(http, **fields)
+        analyzed = http.post("/v1/table/wide/analyze_plan", json={"vector": {}, "k": ROWS, **fields})
         few = query(http, **{**fields, "k": 10})
         narrow = query(http, **fields, columns=NARROW)
     assert (refused.status_code, refused.json()["code"]) == (400, 13)
+    assert analyzed.status_code == 400, analyzed.text
     assert "ask for fewer rows, or for fewer columns" in refused.json()["error"]
     assert few.status_code == 200, few.text
     assert narrow.status_code == 200, narrow.text

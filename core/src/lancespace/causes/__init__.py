@@ -33,7 +33,10 @@ def plain(text: str) -> str:
 def text_of(error: BaseException) -> str:
     """The message without what Python puts around it, e.g. KeyError's quotes."""
     pieces = error.args if error.args and all(isinstance(arg, str) for arg in error.args) else (str(error),)
-    return "".join(pieces)[:_LONGEST].strip()
+    text = "".join(pieces)
+    if len(text) > _LONGEST:  # What is wrong stands at the beginning or, after a name of the caller's, at the end.
+        text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+    return text.strip()
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from lance_namespace import InvalidInputError
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,16 +27,12 @@ def shallow(expression: Expression) -> Expression:
     """The expression, if Lance can plan it without overflowing the stack.
 
     Raises:
-        InvalidInputError: If it has too many levels or terms.
+        InvalidInputError: If it has too many levels or terms, or a form in which they could hide.
     """
     if expression is not None and len(expression) > _SHORT:
         from lancespace.expressions.tokens import check_depth, tokens_of
 
-        try:
-            tokens = tokens_of(expression)
-        except InvalidInputError:  # It may be a form that only Lance knows, or Lance has a better message.
-            return expression
-        check_depth(tokens)
+        check_depth(tokens_of(expression))
     return expression
 
 

@@ -133,7 +133,8 @@ def _kind_of_call(node: exp.Anonymous, below: list[Kind]) -> Kind:
         _parse(below[2 + (name == "regexp_replace") :])  # Flags, and places.
     elif name not in functions.OF_TEXT:
         _compare(below)
-    if name in functions.BINARY or (name.startswith("arrow_") and "binary" in node.expressions[-1].name.lower()):
+    kinds = [argument.name.lower() for argument in node.expressions] if name.startswith("arrow_") else []
+    if name in functions.BINARY or any("binary" in kind for kind in kinds):
         return Kind.TEXT
     if name in functions.COUNTING:
         return Kind.NUMBER

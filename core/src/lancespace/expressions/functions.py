@@ -61,6 +61,9 @@ BOUNDED = frozenset(
 GROWING = frozenset(_GROWING.split())
 """Their answer is larger by as much as the other arguments say: these must be small literals, see ``Limits``."""
 
+SQUARED = frozenset({"levenshtein"})
+"""They take as many steps as the product of the lengths of two texts."""
+
 PATTERNS = frozenset({"regexp_count", "regexp_instr", "regexp_like", "regexp_match", "regexp_replace"})
 """Their second argument is a regular expression."""
 

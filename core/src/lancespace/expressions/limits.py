@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import InvalidInputError
 
 from lancespace.expressions import functions
+from lancespace.expressions.growth import FACTOR, TEXTS, Size, check_copies, size_of
 from lancespace.expressions.tokens import LanceDialect, check_depth, tokens_of
 from lancespace.operations import Operation
 
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 _SHORT = 1000
-"""Characters of an expression whose check is remembered, and of one that may use a function of GROWING."""
+"""Characters of an expression whose check is remembered."""
 
-_GROWTH = 64
-"""Characters of a text, or the number, that a function of GROWING may be given beside its first argument."""
+_WORD = 64
+"""Characters of a text without spaces that count as a word."""
 
 _DIGITS = 38
 """Digits of the largest decimal type that Lance has."""
@@ -60,14 +62,13 @@ class Limits:
         Raises:
             InvalidInputError: Naming the field, the limit, and what to do.
         """
-        texts = 0
+        total: Size = Counter()
         for path in operation.expressions:
-            for expression in values_at(request, path.split(".")):
-                texts += self.check(expression, path)
-                if texts > self.texts:
-                    raise InvalidInputError(
-                        f"{path}: the texts in it have {texts} characters, and {self.texts} are allowed in a request."
-                    )
+            for number, expression in enumerate(values_at(request, path.split("."))):
+                if number == self.values:
+                    raise InvalidInputError(f"{path}: there are more than {self.values} expressions.")
+                total.update(self.check(expression, path))
+                self._check_size(total, path)
         for path in operation.searches:
             for query in values_at(request, path.split(".") if path else []):
                 self._check_search(query)
@@ -84,23 +85,34 @@ class Limits:
 
         check_conversions(expression, schema, field)
 
-    def check(self, expression: str, field: str) -> int:
-        """Check one expression of a field; the number of characters of its texts."""
+    def check(self, expression: str, field: str) -> Size:
+        """Check one expression of a field; the size of what it makes."""
         return self._check(expression, field, is_statement=False)
 
     def check_statement(self, statement: str, field: str) -> None:
         """Check a whole SELECT, which may use functions of several rows, too."""
         self._check(statement, field, is_statement=True)
 
-    def _check(self, expression: str, field: str, *, is_statement: bool) -> int:
+    def _check(self, expression: str, field: str, *, is_statement: bool) -> Size:
         try:
             check = _remembered if len(expression) <= _SHORT else _check_text
-            return check(self, expression, is_statement)
+            size = check(self, expression, is_statement)
         except InvalidInputError as error:
             raise InvalidInputError(f"{field}: {error}") from error
+        self._check_size(size, field)
+        return size
+
+    def _check_size(self, size: Size, field: str) -> None:
+        """Check what one expression makes, or all of a request together."""
+        if size[TEXTS] > self.texts:
+            raise InvalidInputError(
+                f"{field}: the texts in it have up to {size[TEXTS]} characters when it is computed, and {self.texts} "
+                "are allowed in a request."
+            )
+        check_copies(size, f"{field}: ")
 
     def _check_search(self, query: Any) -> None:
-        words = sum(len(text.split()) + len(text) // _GROWTH for text in _searched(query.full_text_query))
+        words = sum(len(text.split()) + len(text) // _WORD for text in _searched(query.full_text_query))
         if words > self.words:
             raise InvalidInputError(f"full_text_query: it has {words} words, and {self.words} are allowed.")
         vectors = len(query.vector.multi_vector or ())
@@ -141,11 +153,11 @@ def _searched(query: Any) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _remembered(limits: Limits, expression: str, is_statement: bool) -> int:
+def _remembered(limits: Limits, expression: str, is_statement: bool) -> Size:
     return _check_text(limits, expression, is_statement)
 
 
-def _check_text(limits: Limits, expression: str, is_statement: bool) -> int:
+def _check_text(limits: Limits, expression: str, is_statement: bool) -> Size:
     """Look at the tokens first: the parser recurses, and would not survive every text."""
     from sqlglot.errors import ParseError
 
@@ -168,32 +180,29 @@ def _check_text(limits: Limits, expression: str, is_statement: bool) -> int:
     return _check_tree(limits, trees[0], is_statement)
 
 
-def _check_tree(limits: Limits, tree: exp.Expr, is_statement: bool) -> int:
-    """Check every node; the number of characters of all texts outside of IN lists."""
+def _check_tree(limits: Limits, tree: exp.Expr, is_statement: bool) -> Size:
+    """Check every node; the size of what the expression makes."""
     from sqlglot import exp
-
-    texts = 0
 
     allowed = functions.BOUNDED | functions.GROWING | limits.functions
     if is_statement:
         allowed |= functions.OF_ROWS
     for node in tree.walk():
         _refuse_panics(node)
+        if isinstance(node, (exp.In, exp.Array, exp.Anonymous)) and len(node.expressions) > limits.values:
+            raise InvalidInputError(f"A list has {len(node.expressions)} values, and {limits.values} are allowed.")
         if isinstance(node, exp.Anonymous):
             _check_call(node, allowed, limits)
-        elif isinstance(node, (exp.In, exp.Array)) and len(node.expressions) > limits.values:
-            raise InvalidInputError(f"A list has {len(node.expressions)} values, and {limits.values} are allowed.")
-        elif isinstance(node, exp.HexString) and "00" in _pairs(node.name):
-            raise InvalidInputError(_NUL)
-        elif isinstance(node, exp.Literal):
-            if "\0" in node.name:
+        elif isinstance(node, (exp.HexString, exp.Literal)):
+            if "00" in _pairs(node.name) if isinstance(node, exp.HexString) else "\0" in node.name:
                 raise InvalidInputError(_NUL)
-            texts += 0 if isinstance(node.parent, exp.In) else len(node.name)
         elif isinstance(node, (exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.SimilarTo)):
             _check_pattern(node.expression, limits)
         elif isinstance(node, exp.With) and node.args.get("recursive"):
             raise InvalidInputError("WITH RECURSIVE is not allowed.")
-    return texts
+    size = size_of(tree, limits.functions)
+    is_copied = is_statement or not isinstance(tree, exp.Column)  # A column by itself is not copied.
+    return size if is_copied else Counter()
 
 
 def _refuse_panics(node: exp.Expr) -> None:
@@ -203,9 +212,10 @@ def _refuse_panics(node: exp.Expr) -> None:
     if isinstance(node, (exp.Placeholder, exp.Parameter)):
         raise InvalidInputError("A placeholder (?, $1, :name) has no value here: write the value.")
     if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.DECIMAL and node.expressions:
-        precision, scale = (*(int(each.name or 0) for each in node.expressions), 0)[:2]
+        numbers = [int(each.name) if each.name.isdecimal() else 0 for each in node.expressions]
+        precision, scale = (*numbers, 0)[:2]
         if not (1 <= precision <= _DIGITS and scale <= precision):
-            raise InvalidInputError(f"decimal(p, s) needs 1 <= p <= {_DIGITS} and s <= p: choose another type.")
+            raise InvalidInputError(f"decimal(p, s) has at most {_DIGITS} digits, with 1 <= p and s <= p.")
 
 
 def _pairs(digits: str) -> list[str]:
@@ -233,20 +243,11 @@ def _check_call(call: exp.Anonymous, allowed: frozenset[str], limits: Limits) ->
 
 
 def _check_growth(call: exp.Anonymous, name: str) -> None:
-    from sqlglot import exp
-
-    if len(call.expressions) and sum(len(each.name) for each in call.expressions[0].find_all(exp.Literal)) > _SHORT:
-        raise InvalidInputError(f"{name}: the texts in its first argument may have {_SHORT} characters together.")
     if any(not _is_small(argument) for argument in call.expressions[1:]):
         raise InvalidInputError(
-            f"{name}: the arguments after the first must be literals, of at most {_GROWTH} characters or at most "
-            f"{_GROWTH} in number."
+            f"{name}: the arguments after the first must be literals, of at most {FACTOR} characters or at most "
+            f"{FACTOR} in number."
         )
-    above = call.find_ancestor(exp.Anonymous)
-    while above is not None:
-        if above.name.lower() in functions.GROWING:
-            raise InvalidInputError(f"{name} is not allowed inside {above.name.lower()}: both make their input larger.")
-        above = above.find_ancestor(exp.Anonymous)
 
 
 def _is_small(argument: exp.Expr) -> bool:
@@ -255,8 +256,8 @@ def _is_small(argument: exp.Expr) -> bool:
     if not isinstance(argument, exp.Literal):
         return False
     if argument.is_string:
-        return len(argument.name) <= _GROWTH
-    return argument.name.isdigit() and len(argument.name) <= len(str(_GROWTH)) and int(argument.name) <= _GROWTH
+        return len(argument.name) <= FACTOR
+    return argument.name.isdigit() and len(argument.name) <= len(str(FACTOR)) and int(argument.name) <= FACTOR
 
 
 def _check_pattern(pattern: exp.Expr | None, limits: Limits) -> None:

@@ -44,15 +44,29 @@ class LanceDialect(Postgres):
 
 
 def tokens_of(expression: str) -> list[Token]:
-    """The tokens of an expression.
+    """The tokens of an expression, as Lance and DataFusion see them.
 
     Raises:
-        InvalidInputError: If it is no SQL.
+        InvalidInputError: If it is no SQL, or has a form that others read in another way.
     """
-    try:
-        return LanceDialect().tokenize(expression)
+    try:  # Only here, a carriage return would end a comment.
+        tokens = LanceDialect().tokenize(expression.replace("\r", " "))
     except SqlglotError as error:
-        raise InvalidInputError("The expression has a string or a quoted name that does not end: close it.") from error
+        raise InvalidInputError(
+            "The expression has a string, a quoted name or a comment that does not end: close it."
+        ) from error
+    if any("/*" in comment for token in tokens for comment in token.comments) or (not tokens and "/*" in expression):
+        raise InvalidInputError("The expression has a comment inside of a comment: leave it out.")
+    if any(token.token_type is TokenType.HEREDOC_STRING and _is_quote(expression, token) for token in tokens):
+        raise InvalidInputError("The expression has a string in dollar signs: put it into single quotes.")
+    return tokens
+
+
+def _is_quote(expression: str, dollar: Token) -> bool:
+    """Whether a dollar sign begins a string, as $$...$$ or $tag$...$tag$, rather than the name of a parameter."""
+    end = expression.find("$", dollar.end + 1)
+    tag = expression[dollar.end + 1 : end]
+    return end > 0 and (not tag or tag.replace("_", "a").isalnum())
 
 
 def check_depth(tokens: Sequence[Token]) -> None:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lance_namespace import TableColumnNotFoundError
+from lance_namespace import InvalidInputError, TableColumnNotFoundError
 
 if TYPE_CHECKING:
     import lance
     import pyarrow as pa
+
+
+def check_new_name(name: str) -> str:
+    """The name of a column that is about to be made, unless no schema with it could leave Lance: Arrow would panic.
+
+    Raises:
+        InvalidInputError: It has the character NUL.
+    """
+    if "\0" in name:
+        raise InvalidInputError(f"the name of a column must not have the character NUL (0): {name!r}")
+    return name
 
 
 def field_at(dataset: lance.LanceDataset, path: str) -> pa.Field:

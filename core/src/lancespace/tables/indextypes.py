@@ -70,6 +70,8 @@ def settled(dataset: lance.LanceDataset, kind: str, request: CreateTableIndexReq
     field = field_at(dataset, request.column)
     if "num_sub_vectors" in _OPTIONS[kind]:
         options.setdefault("num_sub_vectors", _sub_vectors(_dimension(field.type)))
+    if "ef_construction" in options:  # Lance takes memory for so many rows.
+        options["ef_construction"] = min(options["ef_construction"], max(dataset.count_rows(), 1))
     return name, options
 
 

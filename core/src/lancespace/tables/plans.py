@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lancespace.errors import translated
 from lancespace.hookspecs import hookimpl
 from lancespace.tables.access import TableAccess, name_of
-from lancespace.tables.scans import hybrid_scanners, is_hybrid, scanner
+from lancespace.tables.scans import check_size, hybrid_scanners, is_hybrid, scanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     import lance
     from lance_namespace import AnalyzeTableQueryPlanRequest, ExplainTableQueryPlanRequest
 
+    from lancespace.expressions.limits import Limits
     from lancespace.tables.vectors import Query
 
 
 class PlanOperations(TableAccess):
     """explain_table_query_plan and analyze_table_query_plan, for every query that query_table takes."""
+
+    if TYPE_CHECKING:
+        query_limits: Callable[[], Limits | None]
 
     @hookimpl
     def explain_table_query_plan(self, request: ExplainTableQueryPlanRequest) -> str:
@@ -33,7 +37,10 @@ class PlanOperations(TableAccess):
     def analyze_table_query_plan(self, request: AnalyzeTableQueryPlanRequest) -> str:
         """The plan of a query with the figures of its execution."""
         dataset = self.open(request)
+        limits = self.query_limits()
         with translated(f"analyze a query of table {name_of(request)!r}"):
+            if limits is not None:
+                check_size(dataset, request, limits.result_bytes)
             return _by_scanner(dataset, request, lambda each: each.analyze_plan())
 
 

@@ -45,6 +45,8 @@ class QueryOperations(TableAccess):
             if is_hybrid(request):
                 return _hybrid(dataset, request).to_reader()
             reader = scanner(dataset, request).to_reader()
+        if not request.k:
+            return pa.RecordBatchReader.from_batches(reader.schema, [])
         return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, about))
 
     def query_limits(self) -> Limits | None:

@@ -37,9 +37,13 @@ _LONGEST = 250
 def check_name(kind: str, name: str) -> None:
     """Refuse a name that no file can have: pylance finds out when it has written the half of a branch.
 
+    A tag with other letters than those of ASCII, pylance writes but cannot list, and then lists no other tag either.
+
     Raises:
-        InvalidInputError: The name is too long.
+        InvalidInputError: The name is too long, or not one for a tag.
     """
+    if kind == "tag" and not name.isascii():
+        raise InvalidInputError(f"The name of the tag, {name[:40]!r}, has letters that are not ASCII: choose another.")
     length = len(quote(name, safe="", errors="replace"))
     if length > _LONGEST:
         raise InvalidInputError(

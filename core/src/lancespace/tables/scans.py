@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import InvalidInputError
 
 from lancespace.expressions import all_shallow, shallow
+from lancespace.tables.fields import check_new_name
 from lancespace.tables.fulltext import full_text
 from lancespace.tables.sizes import batch_rows, check_result
 from lancespace.tables.vectors import Query, is_batch, is_vector_query, nearest
@@ -73,16 +74,22 @@ def _to_fuse(query: Query) -> int:
 
 
 def _vector_scanner(dataset: lance.LanceDataset, query: Query) -> lance.LanceScanner:
-    """Several vectors give ``k`` rows each, with their number in ``query_index``; then there is no overall limit."""
+    """Several vectors give ``k`` rows each, with their number in ``query_index``; then there is no overall limit.
+
+    Lance cannot search for no rows: with ``k`` = 0 it searches for one.
+    """
     if is_batch(dataset, query):
         if query.offset:
             raise InvalidInputError("'offset' cannot be used with several vectors: ask for each vector by itself")
-        search = nearest(dataset, query, max(1, query.k))
-        limit = None if query.k else 0
-        return dataset.scanner(**_common(query, _DISTANCE), nearest=search, limit=limit, with_row_id=query.with_row_id)
-    search = nearest(dataset, query, max(1, query.k + (query.offset or 0)))
+        search = nearest(dataset, query, query.k)
+        return dataset.scanner(**_common(query, _DISTANCE), nearest=search, with_row_id=query.with_row_id)
+    search = nearest(dataset, query, query.k + (query.offset or 0))
     return dataset.scanner(
-        **_common(query, _DISTANCE), nearest=search, limit=query.k, offset=query.offset, with_row_id=query.with_row_id
+        **_common(query, _DISTANCE),
+        nearest=search,
+        limit=max(1, query.k),
+        offset=query.offset,
+        with_row_id=query.with_row_id,
     )
 
 
@@ -101,6 +108,8 @@ def _columns(query: Query, rank: str | None) -> list[str] | dict[str, str] | Non
     if query.columns is None:
         return None
     names, aliases = query.columns.column_names, query.columns.column_aliases
+    for alias in aliases or ():
+        check_new_name(alias)
     if names and aliases:
         raise InvalidInputError("'columns' must be names or aliases, not both: an alias may be a column's own name")
     if rank is not None and names and rank not in names:

@@ -25,7 +25,7 @@ from lancespace.expressions import all_shallow, shallow
 from lancespace.hookspecs import hookimpl
 from lancespace.reserved import is_reserved
 from lancespace.tables.access import TableAccess, name_of, transaction_id
-from lancespace.tables.fields import metadata_at
+from lancespace.tables.fields import check_new_name, metadata_at
 from lancespace.tables.jsonarrow import type_from_json
 from lancespace.tables.recipes import COMPUTED_KEY
 from lancespace.tables.virtual import altered_metadata, virtual_fields
@@ -165,7 +165,7 @@ def _refuse_twice(entries: list[AddColumnsEntry]) -> None:
     for entry in entries:
         outputs = [entry.name] if entry.virtual_column is None else [one.column for one in entry.virtual_column.outputs]
         for name in outputs:
-            if name in seen:
+            if check_new_name(name) in seen:
                 raise InvalidInputError(f"column {name!r} is given twice")
             seen.add(name)
 
@@ -186,7 +186,7 @@ def _computed_field(dataset: lance.LanceDataset, name: str, sql: str) -> pa.Fiel
 
 def _alteration(entry: AlterColumnsEntry) -> dict[str, Any]:
     changes = {
-        "name": entry.rename,
+        "name": None if entry.rename is None else check_new_name(entry.rename),
         "nullable": entry.nullable,
         "data_type": None if entry.data_type is None else type_from_json(entry.data_type),
     }

@@ -35,12 +35,16 @@ def is_batch(dataset: lance.LanceDataset, query: Query) -> bool:
 
 
 def nearest(dataset: lance.LanceDataset, query: Query, k: int) -> dict[str, Any]:
-    """The ``nearest`` argument of a scanner that finds the ``k`` nearest neighbours.
+    """The ``nearest`` argument of a scanner that finds the ``k`` nearest neighbours, or all if there are fewer.
+
+    Lance takes memory for as many rows as these options name, so they are no more than the table has.
 
     Raises:
         TableColumnNotFoundError: There is no such vector column.
         InvalidInputError: Several columns could be meant, none is a vector, or an option is out of range.
     """
+    rows = max(dataset.count_rows(), 1)
+    k = max(min(k, rows), 1)
     metric = query.distance_type
     if metric is not None and metric.lower() not in _DISTANCES:
         raise InvalidInputError(f"distance_type must be one of {', '.join(_DISTANCES)}, not {metric!r}")
@@ -49,8 +53,8 @@ def nearest(dataset: lance.LanceDataset, query: Query, k: int) -> dict[str, Any]
         "q": query.vector.single_vector or query.vector.multi_vector,
         "k": k,
         "metric": metric,
-        "refine_factor": query.refine_factor,
-        "ef": query.ef,
+        "refine_factor": None if query.refine_factor is None else min(query.refine_factor, -(-rows // k)),
+        "ef": None if query.ef is None else min(query.ef, max(rows, k)),
         "use_index": not query.bypass_vector_index,
         "distance_range": _bounds(query),
         **_probes(query),
