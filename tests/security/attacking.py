@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from plugins.server.tests.hosting import Running, client, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
 ROWS = 100
+TYPED = "typed-"
+"""Begins the names of the tables with columns of all types."""
 
 
 def rows() -> pa.Table:
@@ -30,13 +34,49 @@ def rows() -> pa.Table:
     )
 
 
+def typed_rows() -> pa.Table:
+    """A column of each type that Lance stores; texts and bytes have a NUL where they can."""
+    noon = datetime(2020, 1, 1, 12, tzinfo=timezone.utc)
+    numbers = range(ROWS)
+    return pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "s": [f"{n}\0" for n in numbers],
+            "t": [f"text number {n} and more" for n in numbers],
+            "l": [[n, n + 1] for n in numbers],
+            "ls": [[str(n), "a\0"] for n in numbers],
+            "v": pa.array([[float(n), 1.0] for n in numbers], pa.list_(pa.float32(), 2)),
+            "st": [{"a": n, "b": f"x{n}\0", "c": {"d": n}} for n in numbers],
+            "bin": [bytes([n % 256, 0]) for n in numbers],
+            "lb": pa.array([b"abc\0"] * ROWS, pa.large_binary()),
+            "f": [n / 3 for n in numbers],
+            "f16": pa.array(numbers, pa.float32()).cast(pa.float16()),
+            "b": [n % 2 == 0 for n in numbers],
+            "u8": pa.array([n % 256 for n in numbers], pa.uint8()),
+            "i8": pa.array([-128 if n % 2 else 127 for n in numbers], pa.int8()),
+            "u64": pa.array([2**64 - 1 - n for n in numbers], pa.uint64()),
+            "d": [noon.date()] * ROWS,
+            "ts": pa.array([noon] * ROWS, pa.timestamp("us")),
+            "tz": pa.array([noon] * ROWS, pa.timestamp("us", tz="UTC")),
+            "dur": pa.array([timedelta(days=n) for n in numbers], pa.duration("ns")),
+            "tm": pa.array([noon.time()] * ROWS, pa.time64("us")),
+            "dec": pa.array([Decimal("1.10")] * ROWS, pa.decimal128(38, 10)),
+            "dc": pa.array(["a", "b\0"] * (ROWS // 2)).dictionary_encode(),
+            "lst": [[{"p": n, "q": "z\0"}] for n in numbers],
+            "Odd Name": pa.array(numbers, pa.int64()),
+        }
+    )
+
+
 @contextmanager
 def attacked(folder: Path, *options: str) -> Iterator[tuple[Running, httpx.Client]]:
-    """A server in processes of its own with the tables ``t`` and ``spare``."""
+    """A server in processes of its own with the tables ``t`` and ``spare``, and two of many types."""
     root = f"root={folder / 'catalog'}"
     with served(folder, "dir", root, "--no-access-log", *options) as server, client(server) as http:
-        for table in ("t", "spare"):
-            assert http.post(f"/v1/table/{table}/create", content=stream(rows()), headers=ARROW).status_code == 200
+        for prefix, data in (("", rows()), (TYPED, typed_rows())):
+            for table in ("t", "spare"):
+                path = f"/v1/table/{prefix}{table}/create"
+                assert http.post(path, content=stream(data), headers=ARROW).status_code == 200
         yield server, http
 
 

@@ -109,6 +109,67 @@ def conversion(chance: random.Random) -> str:
     )
 
 
+_TYPED_COLUMNS = (
+    *("id", "s", "t", "l", "ls", "v", "st", "st.a", "st.b", "st['c']", "bin", "lb", "f", "f16", "b", "u8", "i8", "u64"),
+    *("d", "ts", "tz", "dur", "tm", "dec", "dc", "lst", "`Odd Name`", "_rowid", "l[1]", "lst[1]", "NULL"),
+)
+_TYPED_LITERALS = (
+    *("0", "1", "-1", "64", "1e308", "9223372036854775807", "18446744073709551615", "-9223372036854775808", "0.1"),
+    *("'a'", "''", "'%'", "'year'", "'2020-01-01'", "'99999-12-31'", "'sha256'", "'hex'", "'Utf8'", "'List(Int32)'"),
+    *("INTERVAL '1 month'", "INTERVAL '999999999 years'", "DATE '2020-01-01'", "TIMESTAMP '2020-01-01 00:00:00'"),
+    *("'Decimal128(38,10)'", "'(a|b)*'", "'\\\\'", "'é😀'", "[1,2]", "['a']", "[]", "true", "X'ff'", "'$.a'"),
+    *("named_struct('a',1)", "map(['a'],[1])", "'%Y-%m-%d'", "'{\"a\":1}'", "'POINT(1 1)'", "CAST('nan' AS double)"),
+)
+_ALL_TYPES = (
+    *("int", "tinyint", "bigint", "smallint", "string", "float", "double", "date", "time", "timestamp", "timestamp(9)"),
+    *("decimal(38,10)", "decimal(76,0)", "decimal(1,1)", "boolean", "binary", "interval", "int unsigned", "int[]"),
+    *("bigint unsigned", "uuid", "json", "real", "varchar(5)", "char", "bytea"),
+)
+_ALL_OPERATORS = (
+    *(*_OPERATORS, "NOT LIKE", "ILIKE", "~*", "!~", "|", "#", "^", "<<", ">>", "@>", "<@", "->", "->>", "SIMILAR TO"),
+)
+
+
+def typed(chance: random.Random) -> str:
+    """A condition over columns of all types."""
+    first = _typed_value(chance, chance.randint(1, 4))
+    return chance.choice(
+        (
+            f"{first} IS NOT NULL",
+            f"{first} = {_typed_value(chance, 1)}",
+            f"{first} IN ({_typed_value(chance, 0)}, {_typed_value(chance, 0)})",
+            f"{first} BETWEEN {_typed_value(chance, 0)} AND {_typed_value(chance, 0)}",
+            first,
+            f"NOT ({first} < {_typed_value(chance, 1)})",
+            f"{first} LIKE {_typed_value(chance, 0)} ESCAPE {chance.choice(_TYPED_LITERALS)}",
+            f"{first} IS TRUE",
+        )
+    )
+
+
+def _typed_value(chance: random.Random, depth: int) -> str:
+    kind = chance.random()
+    if depth <= 0:
+        return chance.choice(_TYPED_COLUMNS if kind < 0.55 else _TYPED_LITERALS)
+    inner, plain = _typed_value(chance, depth - 1), _typed_value(chance, 0)
+    if kind < 0.6:
+        more = chance.choices((inner, plain, _typed_value(chance, depth - 1)), k=chance.choice((0, 1, 1, 2, 2, 3)))
+        return f"{chance.choice(_FUNCTIONS)}({', '.join([inner, *more] if chance.random() < 0.95 else [])})"
+    if kind < 0.8:
+        return f"({inner} {chance.choice(_ALL_OPERATORS)} {_typed_value(chance, depth - 1)})"
+    if kind < 0.88:
+        return f"{chance.choice(('CAST', 'TRY_CAST'))}({inner} AS {chance.choice(_ALL_TYPES)})"
+    return chance.choice(
+        (
+            f"({inner})[{chance.choice((plain, '1', '-1', '0', '1:2', '9223372036854775807'))}]",
+            f"EXTRACT({chance.choice(('year', 'epoch', 'dow', 'nanosecond', 'xx'))} FROM {inner})",
+            f"substring({inner} from {plain} for {_typed_value(chance, 0)})",
+            f"CASE {plain} WHEN {inner} THEN {plain} ELSE {_typed_value(chance, 0)} END",
+            f"({inner} AT TIME ZONE 'Europe/Berlin')",
+        )
+    )
+
+
 def _chain(chance: random.Random) -> str:
     """Many levels, or terms, of one kind."""
     count = chance.choice((50, 130, 900, 6000))

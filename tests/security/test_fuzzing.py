@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from plugins.server.tests.hosting import Running
-from tests.security.attacking import ROWS, attacked, peak_mb, requests_with
-from tests.security.grammar import conversion, expression
+from tests.security.attacking import ROWS, TYPED, attacked, peak_mb, requests_with
+from tests.security.grammar import conversion, expression, typed
 
 LIMIT_MB = 900
 
@@ -28,7 +28,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, 
 
 
 def _fuzz(
-    server: tuple[Running, httpx.Client], seed: int, count: int, make: Callable[[random.Random], str] = expression
+    server: tuple[Running, httpx.Client],
+    seed: int,
+    count: int,
+    make: Callable[[random.Random], str] = expression,
+    tables: str = "",
 ) -> None:
     running, http = server
     pid = running.process.pid
@@ -37,7 +41,7 @@ def _fuzz(
     for number in range(count):
         tried = make(chance)
         path, body = chance.choice(list(requests_with(tried)))
-        answer = http.post(f"/v1/table/{path}", json=body)
+        answer = http.post(f"/v1/table/{tables}{path}", json=body)
         assert answer.status_code < 500, (seed, number, path, tried[:1000], answer.text)
     assert running.workers() == workers
     assert http.post("/v1/table/t/count_rows", json={}).json() == ROWS
@@ -51,6 +55,16 @@ def test_random_expressions(server: tuple[Running, httpx.Client], seed: int):
 
 def test_random_conversions(server: tuple[Running, httpx.Client]):
     _fuzz(server, 4, 2 * QUICK, conversion)
+
+
+def test_random_expressions_over_all_types(server: tuple[Running, httpx.Client]):
+    _fuzz(server, 5, 4 * QUICK, typed, TYPED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [200, 201])
+def test_many_random_expressions_over_all_types(server: tuple[Running, httpx.Client], seed: int):
+    _fuzz(server, seed, 2 * MANY, typed, TYPED)
 
 
 @pytest.mark.slow
