@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -109,16 +108,6 @@ def test_a_failed_installation_gives_its_reason_in_the_line(bare_python: Path, t
     assert answer.returncode == 1
     (line,) = answer.stderr.splitlines()
     assert line.startswith("node 20 or later is missing (none found; uv failed: ")
-
-
-@pytest.mark.slow
-def test_node_is_installed_where_there_is_none(bare_python: Path):
-    (bare_python.parent / "uv").symlink_to(find_uv_bin())
-
-    answer = ensure(bare_python, "node", **(os.environ | {"PATH": ""}))
-
-    assert (answer.returncode, answer.stderr) == (0, "")
-    assert answer.stdout.endswith(f": {bare_python.parent / 'node'}\n")
 
 
 def test_azurite_needs_npm(bare_python: Path):
