@@ -49,8 +49,9 @@ class RequestConnection:
         self.subject = subject
 
     def add(self, part: bytes) -> None:
-        """Keep a part of the body for :meth:`receive`."""
+        """Keep a part of the body for :meth:`receive`; after the answer, drop it."""
         if self._cycle.response_complete:
+            self._protocol.pause_briefly()
             return
         self._parts.append(part)
         self._waiting += len(part) + _PART_BYTES

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lancespace_server.request import AtOnce
 
 MAX_HEAD_BYTES = 64 * 1024
+_PAUSE = 0.001
+"""Seconds between two reads of a body that was refused."""
 
 
 class GuardedProtocol(WatchedProtocol):
@@ -126,6 +128,11 @@ class GuardedProtocol(WatchedProtocol):
             self._held.append(body)
         else:
             self._known.add(body)
+
+    def pause_briefly(self) -> None:
+        """Read no more for a moment: the event loop would read megabytes that nobody wants while others wait."""
+        self.flow.pause_reading()
+        self.loop.call_later(_PAUSE, self.flow.resume_reading)
 
     def on_message_complete(self) -> None:
         """The next request may begin."""
