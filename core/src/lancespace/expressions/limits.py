@@ -62,6 +62,8 @@ class Limits:
         Raises:
             InvalidInputError: Naming the field, the limit, and what to do.
         """
+        if not operation.expressions and not operation.searches:
+            return
         total: Size = Counter()
         for path in operation.expressions:
             for number, expression in enumerate(values_at(request, path.split("."))):

@@ -99,7 +99,7 @@ class Pool:
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
-        self._under_way: Counter[str] = Counter()
+        self._under_way: dict[str, int] = {}
         self._most_under_way = settings.max_per_principal
         if self._most_under_way is None and settings.authenticates():
             self._most_under_way = _most_of_one(settings.concurrency + settings.max_waiting)
@@ -122,20 +122,21 @@ class Pool:
             Failure: 429 if the principal has too much under way, 503 if all of them together do.
         """
         limit, lane = self._most_under_way, self._transfers if streams else self._calls
-        if limit is not None and self._under_way[principal] >= limit:
+        under_way = self._under_way.get(principal, 0)
+        if limit is not None and under_way >= limit:
             raise failures.throttled(principal, limit)
         if lane.admitted >= lane.most:
             raise failures.overloaded()
         lane.admitted += 1
-        self._under_way[principal] += 1
+        self._under_way[principal] = under_way + 1
         return Place(self, lane, principal)
 
     def release(self, lane: _Lane, principal: str, size: int) -> None:
         """Undo :meth:`admit` and :meth:`count_bytes`; for :class:`Place`."""
         lane.admitted -= 1
-        self._under_way[principal] -= 1
-        if not self._under_way[principal]:
-            del self._under_way[principal]
+        under_way = self._under_way.pop(principal) - 1
+        if under_way:
+            self._under_way[principal] = under_way
         if size:
             with self._bytes_lock:
                 self._bytes[principal] -= size
