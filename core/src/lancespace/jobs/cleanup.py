@@ -81,8 +81,9 @@ def need_clock(handle: TableHandle) -> None:
     storage = handle.storage(place)
     ahead = clock.ahead(storage, storage.path(place.location))
     if ahead > _MOST_AHEAD:
+        shown = timedelta(seconds=round(ahead.total_seconds()))
         raise InvalidTableStateError(
-            f"The clock of this machine is {timedelta(seconds=round(ahead.total_seconds()))} ahead of the store's, so files that others are writing would seem "
+            f"The clock of this machine is {shown} ahead of the store's, so files that others are writing would seem "
             "old: set the clock, then clean up again. Nothing was deleted."
         )
 
