@@ -36,10 +36,11 @@ test: $(INSTALLED) ## run the tests, in parallel, without the exhaustive sweeps
 test-slow: $(INSTALLED) ## run the exhaustive sweeps that `make test` leaves out
 	$(PYTEST) -m slow
 
-lint: $(INSTALLED) ## ruff (rules and format) and mypy --strict
+lint: $(INSTALLED) ## ruff (rules and format), mypy --strict and the walls between packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict $(TYPED)
+	$(BIN)/lint-imports --no-logo --cache-dir $(VENV)/import-linter
 
 bench: $(INSTALLED) ## run the benchmarks
 	$(BIN)/python -m benchmarks

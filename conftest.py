@@ -47,7 +47,7 @@ LONG = (
     "tests/docs/test_snippets.py",
     "tests/clouds/test_faults.py",
     "tests/packaging/test_extras.py",
-    "core/tests/views/test_equivalence.py",
+    "plugins/views/tests/test_equivalence.py",
     "tests/clouds/test_races.py",
     "tests/benchmarks/test_rest.py",
     "plugins/server/tests/test_schemathesis.py",

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.nothing import NothingBackend, installed, request_for
 from benchmarks.report import Result
-from lancespace import OPERATIONS, connect
+from lancespace import connect
+from lancespace.authoring import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 ROUNDS = 5
 CASES = {
     "import lancespace": "below 150 ms",
-    "import lancespace.operations, lancespace.registry": "",
+    "import lancespace._operations, lancespace.registry": "",
     "from lancespace import connect": "",
-    "import lancespace.backends.memory": "",
+    "import lancespace_tables._memory": "",
     "import lance_namespace": "",
     "import lance": "",
 }

@@ -8,9 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lancespace import OPERATIONS, Backend, hookimpl, registry
-from lancespace.models import model
-from lancespace.operations import Operation, Payload
+from lancespace.authoring import OPERATIONS, Backend, Operation, Payload, hookimpl, model, registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

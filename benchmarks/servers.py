@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
 from lance.namespace import RestAdapter
@@ -27,12 +28,14 @@ class Server:
         )
 
     def wait(self) -> None:
-        """Return once it listens."""
+        """Return once it answers: a supervisor listens before its workers can."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
+            probe = http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_SECONDS)
+            with closing(probe), suppress(OSError, http.client.HTTPException):
+                probe.request("GET", "/")
+                probe.getresponse().read()
+                return
             time.sleep(0.05)
         raise RuntimeError(f"the server did not start: {self._process.args!r}")
 

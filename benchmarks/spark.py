@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import lancespace_jobs as jobs
 from benchmarks.report import Result
-from lancespace import connect, jobs
+from lancespace import connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

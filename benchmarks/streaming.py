@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.peak import most_megabytes
-from lancespace import allocator
+from lancespace.authoring import keep_freed_memory
 
 ALL_ROWS: dict[str, Any] = {"k": 2147483647, "vector": {}}
 
@@ -89,7 +89,7 @@ def _sdk(_: str) -> dict[str, Callable[..., None]]:
 
 def _tuned(_: str) -> dict[str, Callable[..., None]]:
     """Pylance in a process that keeps memory, as our server does."""
-    allocator.prepare()
+    keep_freed_memory()
     return _sdk(_)
 
 

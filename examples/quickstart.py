@@ -12,11 +12,12 @@ import pyarrow as pa
 from lance_namespace import LanceNamespaceError, UnsupportedOperationError
 
 import lancespace
+from lancespace.authoring import OPERATIONS
 
 
 def tour(namespace: lancespace.Namespace) -> None:
     """Name, fill, find, version and query a table."""
-    print(f"\n# {namespace!r}: {len(namespace.capabilities())} of {len(lancespace.OPERATIONS)} operations")
+    print(f"\n# {namespace!r}: {len(namespace.capabilities())} of {len(OPERATIONS)} operations")
     namespace.create_namespace("sales", properties={"owner": "Ada"})
     orders = pa.table(
         {

@@ -22,7 +22,7 @@ from tools.workspace import CONSTRAINTS, Distribution, packages, parse, umbrella
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-TESTING = Requirement("lancespace-core[testing]")
+TESTING = Requirement("lancespace-testing")
 """The conformance suite and what it runs on."""
 
 

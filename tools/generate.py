@@ -11,9 +11,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from tools.generators import (
+    architecture_page,
     comparison_page,
     errors_page,
     hooks_page,
+    operation_hooks,
     operations_page,
     options_page,
     properties_page,
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 FILES: Mapping[str, Callable[[], str]] = {
-    "core/src/lancespace/methods.pyi": stub.render,
+    "core/src/lancespace/_methods.pyi": stub.render,
+    "core/src/lancespace/_operation_hooks.py": operation_hooks.render,
     "docs/reference/operations.md": operations_page.render,
     "docs/reference/hooks.md": hooks_page.render,
     "docs/reference/errors.md": errors_page.render,
     "docs/reference/properties.md": properties_page.render,
     "docs/reference/storage-options.md": options_page.render,
+    "docs/architecture.md": architecture_page.render,
     "docs/comparison.md": comparison_page.render,
 }
 

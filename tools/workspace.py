@@ -53,9 +53,14 @@ class Distribution:
         return {extra: parse(lines) for extra, lines in optional.items()}
 
     @property
+    def required(self) -> list[Requirement]:
+        """What it requires to run without extras."""
+        return parse(self.project["dependencies"])
+
+    @property
     def requirements(self) -> list[Requirement]:
         """What it requires to run, with and without extras."""
-        return parse(self.project["dependencies"]) + [line for lines in self.extras.values() for line in lines]
+        return self.required + [line for lines in self.extras.values() for line in lines]
 
     @property
     def build_requirements(self) -> list[Requirement]:

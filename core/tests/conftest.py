@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lancespace import registry
+from lancespace.authoring import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,9 +15,9 @@ from lance_namespace import LanceNamespaceError
 
 from core.tests.misaligned import Foreign, misaligned
 from lancespace import Namespace, connect
-from lancespace.alignment import aligned
-from lancespace.functions import virtual_column
-from lancespace.testing.waiting import until
+from lancespace.authoring import aligned
+from lancespace_tables import virtual_column
+from lancespace_testing.waiting import until
 
 NEWEST = {"new_table_data_storage_version": "2.2"}
 """The version of Lance's files that has the most types."""

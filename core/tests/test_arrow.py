@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from lance_namespace import InvalidInputError
 
-from lancespace.arrow import ArrowData, from_ipc_file, to_ipc_file
+from lancespace.authoring import ArrowData, from_ipc_file, to_ipc_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

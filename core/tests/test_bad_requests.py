@@ -12,9 +12,8 @@ from lance_namespace import InternalError, InvalidInputError, LanceNamespaceErro
 from pydantic import BaseModel
 
 from lancespace import Namespace, connect
-from lancespace.models import model
-from lancespace.operations import OPERATIONS, Operation
-from lancespace.testing import examples
+from lancespace.authoring import OPERATIONS, Operation, model
+from lancespace_testing import examples
 
 VALUES: tuple[Any, ...] = (
     None,

@@ -66,7 +66,7 @@ def test_connections(name: str, tmp_path: Path):
 
 
 def test_a_closed_namespace(namespace: Namespace):
-    with connect(*namespace.recipe()) as closed:
+    with connect(*namespace.connection_args()) as closed:
         pass
     for operation in ("list_tables", "describe_table", "create_table"):
         with suppress(LanceNamespaceError):

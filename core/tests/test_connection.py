@@ -14,10 +14,8 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
-from lancespace import Property, connect, hookimpl, registry
-from lancespace.backends import Backend
-from lancespace.connection import Connection
-from lancespace.wrappers import Around, OperationWrapper
+from lancespace import connect
+from lancespace.authoring import Around, Backend, Connection, OperationWrapper, Property, hookimpl, registry
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -35,12 +35,12 @@ from lance_namespace import (
 )
 
 from lancespace import connect
-from lancespace.errors import JobCanceled, redact, translate, translated
+from lancespace.authoring import JobCanceled, redact, translate, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lancespace.table import Table
+    from lancespace._table import Table
 
 TABLE = pa.table({"a": [1, 2, 3], "s": ["x", "y", "z"]})
 
@@ -257,13 +257,10 @@ FOREIGN = [
     (MemoryError(), ServiceUnavailableError),
     (ClientError(401), UnauthenticatedError),
     (ClientError(403), PermissionDeniedError),
-    (ClientError(403, "ExpiredToken"), UnauthenticatedError),
     (ClientError(404), TableNotFoundError),
     (ClientError(409), ConcurrentModificationError),
     (ClientError(412, "PreconditionFailed"), ConcurrentModificationError),
     (ClientError(429), ThrottlingError),
-    (ClientError(503, "SlowDown"), ThrottlingError),
-    (ClientError(503, "QpsLimitExceeded"), ThrottlingError),
     (ClientError(503), ServiceUnavailableError),
     (HttpResponseError(401), UnauthenticatedError),
     (HttpResponseError(500), ServiceUnavailableError),

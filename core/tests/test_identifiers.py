@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from lance_namespace import InvalidInputError
 
-from lancespace import identifiers
+from lancespace.authoring import identifiers
 
 FORBIDDEN = [*"/\\$", "\0", "\n", "\x1f", "\x7f", "\x85", "\ud800", "\u2028", "\u2029"]
 

@@ -24,12 +24,9 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
-from lancespace import Namespace, Property, connect, hookimpl, registry
-from lancespace.arrow import from_ipc_file
-from lancespace.backends import Backend
-from lancespace.connection import Connection
-from lancespace.operations import ALIASES, OPERATIONS
-from lancespace.tables.paging import paginate
+from lancespace import Namespace, connect
+from lancespace._operations import ALIASES
+from lancespace.authoring import OPERATIONS, Backend, Connection, Property, from_ipc_file, hookimpl, paginate, registry
 
 if TYPE_CHECKING:
     from collections.abc import Collection

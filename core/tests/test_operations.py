@@ -13,16 +13,16 @@ import pytest
 from lance_namespace import ErrorCode, LanceNamespace
 from lance_namespace_urllib3_client import api
 
-from lancespace.models import error_class, model
-from lancespace.operations import (
-    ALIASES,
-    BASIC_OPERATIONS,
+from lancespace._operations import ALIASES, BASIC_OPERATIONS
+from lancespace.authoring import (
     COMMON_ERRORS,
     HEADER_FIELDS,
     OPERATIONS,
     Operation,
     Payload,
     Subject,
+    error_class,
+    model,
 )
 
 RUST_TRAIT = """

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lancespace.parts import Parts, pieces
+from lancespace._parts import pieces
+from lancespace.authoring import Parts
 
 KIB = 1024
 

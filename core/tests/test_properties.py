@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from lance_namespace import InvalidInputError
 
-from lancespace.properties import Property, Settings, redact_url
+from lancespace.authoring import Property, Settings, redact_url
 
 DECLARED = (
     Property("root", "Where the catalog is", required=True, identifies=True),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lance_namespace import InternalError, InvalidInputError, UnsupportedOperationError
 
-from lancespace import connect, registry
-from lancespace.backends import Backend
+from lancespace import connect
+from lancespace.authoring import Backend, registry
 
 if TYPE_CHECKING:
     from core.tests.conftest import Installer
@@ -31,11 +31,14 @@ def test_built_ins_come_through_entry_points():
         "lancespace.backends": {"memory"},
         "lancespace.storage": {"file"},
         "lancespace.engines": {"local"},
-        "lancespace.wrappers": {"audit", "metrics", "readonly"},
+        "lancespace.wrappers": {"audit", "metrics", "readonly", "views"},
+        "lancespace.extensions": {"dataset"},
         "lancespace.auth": set(),
-        "lancespace.commands": set(),
+        "lancespace.commands": {"compact", "import", "insert", "job", "jobs"},
     }
-    assert {plugin.distribution for plugin in registry.installed(registry.WRAPPERS).values()} == {"lancespace-core"}
+    assert {plugin.distribution for group in registry.GROUPS for plugin in registry.installed(group).values()} == (
+        registry.BUILT_IN
+    )
 
 
 def test_installed_is_a_read_only_view():

@@ -14,8 +14,8 @@ from lance_namespace import (
 )
 from lance_namespace_urllib3_client.models.query_table_request_vector import QueryTableRequestVector
 
-from lancespace.operations import OPERATIONS, Operation, Subject
-from lancespace.requests import build
+from lancespace._requests import build
+from lancespace.authoring import OPERATIONS, Operation, Subject
 
 
 def built(operation: str, request: Any = None, /, **fields: Any) -> Any:

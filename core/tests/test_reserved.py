@@ -8,10 +8,9 @@ import pytest
 from lance_namespace import InvalidInputError
 
 from lancespace import connect
-from lancespace.models import model
-from lancespace.operations import OPERATIONS
-from lancespace.requests import build
-from lancespace.reserved import RESERVED_PREFIXES, _fields_of
+from lancespace._requests import build
+from lancespace._reserved import RESERVED_PREFIXES, _fields_of
+from lancespace.authoring import OPERATIONS, model
 
 _VIRTUAL = {"input_columns": ["id"], "image": "", "udf": "", "udf_name": "f", "udf_version": "1"}
 

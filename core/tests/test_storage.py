@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lance_namespace import InvalidInputError, UnsupportedOperationError
 
-from lancespace import connect, registry
-from lancespace.connection import Connection
-from lancespace.storage import Credentials, Storage, scheme_of
-from lancespace.testing.samples import sample
+from lancespace import connect
+from lancespace.authoring import Connection, Credentials, Storage, registry, scheme_of
+from lancespace_testing.samples import sample
 
 
 def local(path: Path) -> Storage:
@@ -61,7 +60,7 @@ def test_of_many_threads_exactly_one_puts(tmp_path: Path):
 
 RACER = """
 import sys
-from lancespace.connection import Connection
+from lancespace.authoring import Connection
 storage = Connection("memory", {}).storage(sys.argv[1])
 sys.stdin.readline()
 for number in range(100):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lance_namespace import InvalidInputError
 
-from lancespace.storage import Option, OptionTable
-from lancespace.storage.values import boolean, duration, for_fsspec, for_lance, integer, url
+from lancespace._storage.values import for_fsspec, for_lance
+from lancespace.authoring import Option, OptionTable, boolean, duration, integer, url
 
 
 def stands_for(style: str) -> dict[str, str]:
@@ -35,15 +35,15 @@ TABLE = OptionTable(
         Option("style", implies=stands_for, environment=("TOY_STYLE",)),
         Option("timeout", lance="toy_timeout", fsspec="client.timeout", type=duration),
         Option("retries", lance="toy_retries", fsspec="retries", type=integer),
-        Option(
-            "key", lance="toy_key", fsspec="key", secret=True, environment=("TOY_KEY",), group="who", needs=("secret",)
-        ),
-        Option("secret", lance="toy_secret", fsspec="pass", secret=True, environment=("TOY_SECRET",), group="who"),
-        Option("token", lance="toy_token", fsspec="token", secret=True, environment=("TOY_TOKEN",), group="who"),
         Option("file", lance="toy_file", fsspec="token", note="unused"),
-        Option("login", implies=lambda text: {"secret": text}, secret=True, environment=("TOY_LOGIN",), group="who"),
         Option("tuning", lance="toy_tuning", note="fsspec has no such thing"),
         Option("bucket", ("toy_bucket",), refused="is not taken: the location names it"),
+    ),
+    credentials=(
+        Option("key", lance="toy_key", fsspec="key", secret=True, environment=("TOY_KEY",), needs=("secret",)),
+        Option("secret", lance="toy_secret", fsspec="pass", secret=True, environment=("TOY_SECRET",)),
+        Option("token", lance="toy_token", fsspec="token", secret=True, environment=("TOY_TOKEN",)),
+        Option("login", implies=lambda text: {"secret": text}, secret=True, environment=("TOY_LOGIN",)),
     ),
 )
 
@@ -95,6 +95,17 @@ def test_values_are_text_for_pylance_and_typed_for_fsspec():
 def test_a_converted_value_of_none_is_left_out():
     assert TABLE.for_fsspec({"virtual": "false"}) == {}
     assert TABLE.for_lance({"virtual": "false"}) == {"toy_virtual": "false"}
+
+
+def test_what_is_shared():
+    rows = (
+        Option("region", lance="toy_region", fsspec="region", shared=True),
+        Option("style", lance="toy_style", fsspec="style"),
+    )
+    told = {"toy_region": "x", "toy_style": "y", "toy_key": "z"}
+    assert OptionTable("toy", rows).shared(told) == {"toy_region": "x"}
+    with pytest.raises(ValueError, match="toy: 'region' is a credential"):
+        OptionTable("toy", (), credentials=rows)
 
 
 def test_an_option_may_stand_for_others():
@@ -210,6 +221,10 @@ def test_a_setting_does_not_show_its_value():
         ([Option("a", lance="x", fsspec="x"), Option("b", ("A",), refused="no")], "'A' is claimed by both 'a' and 'b'"),
         ([Option("a", lance="x")], "only one of pylance and fsspec is told 'a'; note why"),
         ([Option("a", fsspec="x")], "only one of pylance and fsspec is told 'a'; note why"),
+        (
+            [Option("a", lance="x", fsspec="x", secret=True, shared=True)],
+            "'a' is a credential: it cannot be shared",
+        ),
         ([Option("a")], "neither pylance nor fsspec is told 'a'"),
     ],
 )

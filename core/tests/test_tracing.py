@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from lance_namespace import ListTablesResponse, TableNotFoundError
 
-from lancespace import connect, hookimpl, registry, tracing
-from lancespace.backends import Backend
-from lancespace.tracing import TRACE_VARIABLE
+from lancespace import _tracing as tracing
+from lancespace import connect
+from lancespace._tracing import TRACE_VARIABLE
+from lancespace.authoring import Backend, hookimpl, registry
 
 if TYPE_CHECKING:
     from core.tests.conftest import Installer
@@ -54,7 +55,7 @@ def test_failure_is_traced_by_its_class(capsys: pytest.CaptureFixture[str]):
         namespace.describe_table("missing")
 
     assert re.search(
-        r"describe_table\(\['missing'\]\) memory\S* -> TableNotFoundError \d+\.\d{3} ms", capsys.readouterr().err
+        r"describe_table\(\['missing'\]\) \S*memory\S* -> TableNotFoundError \d+\.\d{3} ms", capsys.readouterr().err
     )
 
 

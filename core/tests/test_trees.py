@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lancespace.storage.trees import BATCHES_AT_ONCE, delete_in_batches
+from lancespace._storage.objects import BATCHES_AT_ONCE, delete_in_batches
 
 
 def test_only_the_batches_under_way_are_in_memory():

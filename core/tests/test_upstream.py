@@ -11,8 +11,8 @@ import lancedb
 import pyarrow as pa
 import pytest
 
-from lancespace import Namespace, connect, registry, upstream
-from lancespace.backends import Backend
+from lancespace import Namespace, connect, upstream
+from lancespace.authoring import Backend, registry
 
 if TYPE_CHECKING:
     from core.tests.conftest import Installer

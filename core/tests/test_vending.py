@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from lance_namespace import ServiceUnavailableError
 
-from lancespace.storage import Credentials
-from lancespace.storage.vending import LEAST_LIFE_MILLIS, CredentialCache, split_location
+from lancespace._storage.vending import LEAST_LIFE_MILLIS, CredentialCache
+from lancespace.authoring import Credentials, split_location
 
 KEY = ("s3://lake/orders.lance", "read")
 HOUR = 3_600_000

@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lance_namespace import NamespaceNotFoundError, PermissionDeniedError, TableNotFoundError
 
-from lancespace import connect, hookimpl, registry
-from lancespace.backends import Backend
-from lancespace.connection import Connection
-from lancespace.operations import OPERATIONS, Operation
-from lancespace.testing.waiting import until
-from lancespace.wrappers import Around, OperationWrapper
-from lancespace.wrappers.metrics import BUCKETS, METRICS, MetricsRegistry
+from lancespace import connect
+from lancespace._wrappers.metrics import MetricsRegistry
+from lancespace.authoring import (
+    BUCKETS,
+    METRICS,
+    OPERATIONS,
+    Around,
+    Backend,
+    Connection,
+    Operation,
+    OperationWrapper,
+    hookimpl,
+    registry,
+)
+from lancespace_testing.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path

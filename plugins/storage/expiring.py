@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import lance
 import pyarrow as pa
 
-from lancespace.testing.waiting import until
+from lancespace_testing.waiting import until
 
 if TYPE_CHECKING:
     from lancespace import Namespace

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from lancespace import Namespace, connect, registry
+from lancespace import Namespace, connect
+from lancespace.authoring import registry
 from tests.docs.pages import DOCS, blocks
 
 PAGE = DOCS / "guide" / "writing-a-backend.md"
@@ -15,10 +16,10 @@ NINE, EIGHT = "jsonfiles", "eight"
 
 _EIGHT = """
 
-from lancespace.backends.entries import EntryOperations
+from lancespace_tables import TableBackend
 
 class EightBackend(JsonFileBackend):
-    replace_entry = EntryOperations.replace_entry
+    replace_entry = TableBackend.replace_entry
 """
 _ENTRY_POINTS = (
     f"[lancespace.backends]\n{NINE} = jsonfiles_backend:JsonFileBackend\n{EIGHT} = jsonfiles_backend:EightBackend\n"
@@ -42,4 +43,4 @@ def open_catalog(folder: Path, backend: str, root: Path) -> Namespace:
         sys.path.insert(0, str(folder))
     if NINE not in registry.installed(registry.BACKENDS):
         registry.refresh()
-    return connect(backend, {"root": str(root)})
+    return connect(backend, {"root": str(root), "wrappers": "views"})

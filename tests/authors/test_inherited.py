@@ -26,10 +26,12 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
-from lancespace import Namespace, views
-from lancespace.backends import claims, creation
-from lancespace.storage import Storage
-from lancespace.testing.threads import race
+import lancespace_views as views
+from lancespace import Namespace
+from lancespace.authoring import Storage
+from lancespace_tables import _catalog as claims
+from lancespace_tables import _creation as creation
+from lancespace_testing.threads import race
 from plugins.dir.tests.crashing import Killer
 from plugins.dir.tests.processes import Process, together
 from tests.authors.jsonfiles import EIGHT, NINE, open_catalog, write
@@ -95,7 +97,7 @@ def test_eight_operations_give_no_rename(eight: Namespace):
     with pytest.raises(UnsupportedOperationError, match="does not support rename_table"):
         eight.rename_table("t", new_table_name="u")
     with pytest.raises(UnsupportedOperationError, match="cannot change the entry of the table 't' in one step"):
-        eight.backend.rename_table(RenameTableRequest(id=["t"], new_table_name="u"))
+        eight.backend.operation("rename_table")(RenameTableRequest(id=["t"], new_table_name="u"))
     assert list(eight.tables()) == ["t"]
 
 
@@ -232,7 +234,7 @@ def test_what_a_drop_deletes_is_not_registered(
         with pytest.raises(InvalidTableStateError, match="a drop is deleting the files there"):
             eight.register_table("u", location=location)
 
-    before(monkeypatch, eight.backend if moment == "users_of" else Storage, moment, register)
+    before(monkeypatch, claims if moment == "users_of" else Storage, moment, register)
     eight.drop_table("t")
 
     assert (list(eight.tables()), files(tmp_path / "root")) == ([], set())

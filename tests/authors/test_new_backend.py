@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from uv import find_uv_bin
 
 import lancespace
-from lancespace.authoring import TEMPLATES, write_backend
+from lancespace_testing.skeleton import TEMPLATES, write_backend
 from tools.workspace import ROOT, Distribution
 
 OFFLINE = ["--quiet", "--offline", "--no-build-isolation", f"--python={sys.executable}"]
@@ -62,7 +62,7 @@ def test_no_trace_of_the_template_is_left(folder: Path):
 def test_it_requires_this_version_and_what_is_compatible(folder: Path):
     ours = Distribution.read(folder).requirements
 
-    assert {requirement.name for requirement in ours} == {"lancespace-core"}
+    assert {requirement.name for requirement in ours} == {"lancespace-tables", "lancespace-testing"}
     assert all(lancespace.__version__ in requirement.specifier for requirement in ours)
     assert ours[0].specifier == Requirement(f"x~={lancespace.__version__}").specifier
 
@@ -102,7 +102,15 @@ def test_nothing_is_overwritten(tmp_path: Path):
 
 
 def test_the_templates_are_in_the_wheel(tmp_path: Path):
-    run(find_uv_bin(), "build", "--wheel", *OFFLINE, f"--out-dir={tmp_path}", str(ROOT / "core"), cwd=tmp_path)
+    run(
+        find_uv_bin(),
+        "build",
+        "--wheel",
+        *OFFLINE,
+        f"--out-dir={tmp_path}",
+        str(ROOT / "plugins" / "testing"),
+        cwd=tmp_path,
+    )
     (wheel,) = tmp_path.glob("*.whl")
 
     packed = {name for name in ZipFile(wheel).namelist() if "/templates/" in name}

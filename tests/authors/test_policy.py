@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from lance_namespace import InternalError
 
-from lancespace.hookspecs import hookimpl, hookspec
-from lancespace.manager import new_manager, register
+from lancespace._hookspecs import hookspec
+from lancespace._manager import new_manager, register
+from lancespace.authoring import hookimpl
 
 GOING = DeprecationWarning("use the argument 'names'")
 

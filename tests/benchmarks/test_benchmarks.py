@@ -11,7 +11,8 @@ import pytest
 from benchmarks import hooks, imports
 from benchmarks.nothing import installed, request_for
 from benchmarks.report import Result, as_json, as_table
-from lancespace import OPERATIONS, connect
+from lancespace import connect
+from lancespace.authoring import OPERATIONS
 from tools.workspace import ROOT
 
 

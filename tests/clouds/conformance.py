@@ -11,9 +11,9 @@ import pytest
 from lance_namespace import LanceNamespace
 
 import lancespace
-from lancespace.storage import Storage
-from lancespace.testing import BackendFixtures, Conformance, Feature
-from lancespace.testing.samples import sample
+from lancespace.authoring import Storage
+from lancespace_testing import BackendFixtures, Conformance, Feature
+from lancespace_testing.samples import sample
 from tests.emulators.clouds import Cloud
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import lancespace
-from lancespace import jobs
-from lancespace.testing.samples import COUNT, sample
+import lancespace_jobs as jobs
+from lancespace_testing.samples import COUNT, sample
 
 
 def use_everything(root: str, variables: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from lance_namespace import LanceNamespaceError
 
 import lancespace
-from lancespace.testing.samples import sample
+from lancespace_testing.samples import sample
 
 OK = "ok"
 TAKEN = frozenset({"NamespaceAlreadyExistsError", "TableAlreadyExistsError"})

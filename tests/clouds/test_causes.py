@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from lance_namespace import LanceNamespaceError, ServiceUnavailableError
 
-from lancespace.causes import table
-from lancespace.errors import translated
+from lancespace.authoring import Cause, translated
 from lancespace_dir import checks, migrate
 from plugins.rest.tests.certificates import Authority
 from plugins.rest.tests.test_proxies import Tunnels
@@ -34,7 +33,7 @@ PATIENT = ("gcs", "azure")
 ONCE = {"client_max_retries": "0", "lance_aimd_max_retries": "0"}
 
 
-def check(caught: LanceNamespaceError, cause: table.Cause, cloud: Cloud) -> None:
+def check(caught: LanceNamespaceError, cause: Cause, cloud: Cloud) -> None:
     message = str(caught)
     assert type(caught) is cause.kind, message
     assert cause.what in message
@@ -72,14 +71,14 @@ def test_what_the_store_answers(name: str, cause: str, request: pytest.FixtureRe
         cloud = seen_at(endpoint, name, request)
         patient = (name, cause) in {("gcs", "THROTTLED"), ("gcs", "BAD_CREDENTIALS"), ("azure", "THROTTLED")}
         for failure in failures(cloud, f"{cloud.scheme}://bucket/lake", pylance_only=patient):
-            check(failure, getattr(table, cause), cloud)
+            check(failure, Cause[cause], cloud)
 
 
 def test_a_redirect_that_names_no_region(request: pytest.FixtureRequest):
     with serving(lambda _: REDIRECT) as endpoint:
         cloud = seen_at(endpoint, "s3", request)
         for failure in failures(cloud, "s3://bucket/lake"):
-            check(failure, table.WRONG_REGION, cloud)
+            check(failure, Cause.WRONG_REGION, cloud)
             assert "ecursion" not in str(failure)
 
 
@@ -96,7 +95,7 @@ def test_a_region_that_aws_is_asked_for(proxied: str, status: int, cause: str, s
         way = {"proxy_url": f"http://{proxy.name}", "allow_invalid_certificates": "true"}
         cloud = replace(s3_cloud, options={**keys, **way, **ONCE})
         (failure,) = failures(cloud, "s3://bucket/lake", pylance_only=True)
-    check(failure, getattr(table, cause), cloud)
+    check(failure, Cause[cause], cloud)
 
 
 @pytest.mark.slow
@@ -108,7 +107,7 @@ def test_a_clock_that_google_does_not_accept(gcs_cloud: Cloud):
         storage = cloud.storage("gs://bucket/lake")
         with pytest.raises(LanceNamespaceError) as caught, translated("write"):
             storage.put_if_absent(f"{storage.path()}/mark", b"x")
-        check(caught.value, table.CLOCK_SKEW, cloud)
+        check(caught.value, Cause.CLOCK_SKEW, cloud)
 
 
 @pytest.mark.slow
@@ -116,7 +115,7 @@ def test_credentials_that_gcsfs_presents_for_half_a_minute(request: pytest.Fixtu
     with serving(lambda _: REFUSALS["gcs"]["BAD_CREDENTIALS"]) as endpoint:
         cloud = seen_at(endpoint, "gcs", request)
         for failure in failures(cloud, "gs://bucket/lake"):
-            check(failure, table.BAD_CREDENTIALS, cloud)
+            check(failure, Cause.BAD_CREDENTIALS, cloud)
 
 
 def test_a_bucket_that_is_not_there(cloud: Cloud):
@@ -135,13 +134,13 @@ def test_a_bucket_that_is_not_there(cloud: Cloud):
         for call in calls:
             with pytest.raises(LanceNamespaceError) as caught:
                 call()
-            check(caught.value, table.NO_BUCKET, cloud)
+            check(caught.value, Cause.NO_BUCKET, cloud)
 
 
 def test_a_name_that_no_bucket_can_have(s3_cloud: Cloud):
     """botocore checks names before it asks."""
     for failure in failures(s3_cloud, "s3://No!Bucket/lake"):
-        check(failure, table.NO_BUCKET, s3_cloud)
+        check(failure, Cause.NO_BUCKET, s3_cloud)
 
 
 def isolated(cloud: Cloud, root: str, *, pylance_only: bool = False) -> list[tuple[str, str]]:
@@ -161,7 +160,7 @@ def test_a_host_that_has_no_address(name: str, request: pytest.FixtureRequest):
     for kind, message in isolated(cloud, f"{cloud.scheme}://bucket/lake", pylance_only=name in PATIENT):
         assert kind == "ServiceUnavailableError", message
         assert "nowhere.example" in message
-        assert table.NO_HOST.remedy in message or table.UNREACHABLE.remedy in message
+        assert Cause.NO_HOST.remedy in message or Cause.UNREACHABLE.remedy in message
         assert not RAW.search(message)
 
 
@@ -173,7 +172,7 @@ def test_no_credentials(name: str, request: pytest.FixtureRequest):
     kept |= {"account_name": "devstoreaccount1"} if name == "azure" else {}
     for kind, message in isolated(replace(cloud, options={**kept, **ONCE}), f"{cloud.scheme}://bucket/lake"):
         assert kind == "UnauthenticatedError", message
-        assert message.endswith(f"{table.NO_CREDENTIALS.what} ({table.NO_CREDENTIALS.remedy})")
+        assert message.endswith(f"{Cause.NO_CREDENTIALS.what} ({Cause.NO_CREDENTIALS.remedy})")
 
 
 @pytest.mark.parametrize("name", CLOUDS)
@@ -185,7 +184,7 @@ def test_a_certificate_that_nobody_trusts(name: str, request: pytest.FixtureRequ
         for failure in failures(cloud, f"{cloud.scheme}://bucket/lake", pylance_only=name in PATIENT):
             message = str(failure)
             assert type(failure) is ServiceUnavailableError, message
-            assert table.UNTRUSTED.remedy in message or table.UNREACHABLE.remedy in message
+            assert Cause.UNTRUSTED.remedy in message or Cause.UNREACHABLE.remedy in message
             assert not RAW.search(message)
 
 

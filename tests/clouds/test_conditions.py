@@ -8,7 +8,7 @@ from weakref import WeakSet
 import pytest
 from lance_namespace import UnsupportedOperationError
 
-from lancespace.storage import conditions
+from lancespace._storage import probes
 from tests.clouds.unconditional import without_conditions
 from tests.emulators import s3
 from tests.emulators.clouds import Cloud
@@ -20,7 +20,7 @@ MODES = {"compatibility": {}, "v2": {"dir_listing_enabled": "false"}, "v1": {"ma
 @pytest.fixture(autouse=True)
 def nobody_asked_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever else tests in this process: an address may have been another store's."""
-    monkeypatch.setattr(conditions, "_TRIED", WeakSet())
+    monkeypatch.setattr(probes, "_TRIED", WeakSet())
 
 
 @pytest.fixture(params=["s3", "gcs", "oss"])

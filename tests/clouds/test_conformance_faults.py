@@ -15,22 +15,16 @@ import pytest
 from lance_namespace import LanceNamespace, ServiceUnavailableError, ThrottlingError
 from pydantic import BaseModel
 
-from lancespace.testing.groups.branches import BranchTests
-from lancespace.testing.groups.commits import CommitTests
-from lancespace.testing.groups.creation import CreationTests
-from lancespace.testing.groups.data import DataTests
-from lancespace.testing.groups.indexes import IndexTests
-from lancespace.testing.groups.jobs import JobTests
-from lancespace.testing.groups.merging import MergingTests
-from lancespace.testing.groups.namespaces import NamespaceTests
-from lancespace.testing.groups.races import RaceTests
-from lancespace.testing.groups.renaming import RenamingTests
-from lancespace.testing.groups.schema import SchemaTests
-from lancespace.testing.groups.tables import TableTests
-from lancespace.testing.groups.tags import TagTests
-from lancespace.testing.groups.versions import VersionTests
-from lancespace.testing.groups.views import ViewTests
 from lancespace_dir import checks
+from lancespace_testing.groups.commits import CommitTests
+from lancespace_testing.groups.creation import CreationTests
+from lancespace_testing.groups.data import DataTests
+from lancespace_testing.groups.jobs import JobTests
+from lancespace_testing.groups.namespaces import NamespaceTests
+from lancespace_testing.groups.races import RaceTests
+from lancespace_testing.groups.schema import SchemaTests
+from lancespace_testing.groups.tables import TableTests
+from lancespace_testing.groups.versions import VersionTests
 from tests.clouds.conformance import InCloud
 from tests.emulators.clouds import Cloud
 from tests.emulators.loopback import Request
@@ -92,24 +86,19 @@ _FAULTS = itertools.cycle(FAULTS)
 
 class TestRequests(
     UnderFaults,
-    BranchTests,
     CommitTests,
     CreationTests,
     DataTests,
-    IndexTests,
-    MergingTests,
     NamespaceTests,
     RaceTests,
-    RenamingTests,
     SchemaTests,
     TableTests,
-    TagTests,
     VersionTests,
 ):
     """Faults of reads and writes alike."""
 
 
-class TestJobs(UnderFaults, JobTests, ViewTests):
+class TestJobs(UnderFaults, JobTests):
     """A job whose reads fail is one that failed, which a case of the suite does not expect."""
 
     only_writes = True

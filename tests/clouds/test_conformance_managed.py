@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from lancespace.testing import Feature
-from lancespace.testing.groups.commits import CommitTests
+from lancespace_testing import Feature
+from lancespace_testing.groups.commits import CommitTests
 from tests.clouds.conformance import InCloud
 
 

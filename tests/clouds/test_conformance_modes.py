@@ -11,18 +11,15 @@ from typing import ClassVar
 
 import pytest
 
-from lancespace.testing import Feature
-from lancespace.testing.groups.commits import CommitTests
-from lancespace.testing.groups.concurrency import ConcurrencyTests
-from lancespace.testing.groups.creation import CreationTests
-from lancespace.testing.groups.identifiers import IdentifierTests
-from lancespace.testing.groups.listing import ListingTests
-from lancespace.testing.groups.namespaces import NamespaceTests
-from lancespace.testing.groups.pagination import PaginationTests
-from lancespace.testing.groups.races import RaceTests
-from lancespace.testing.groups.renaming import RenamingTests
-from lancespace.testing.groups.safety import SafetyTests
-from lancespace.testing.groups.tables import TableTests
+from lancespace_testing import Feature
+from lancespace_testing.groups.commits import CommitTests
+from lancespace_testing.groups.concurrency import ConcurrencyTests
+from lancespace_testing.groups.creation import CreationTests
+from lancespace_testing.groups.namespaces import NamespaceTests
+from lancespace_testing.groups.pagination import PaginationTests
+from lancespace_testing.groups.races import RaceTests
+from lancespace_testing.groups.safety import SafetyTests
+from lancespace_testing.groups.tables import TableTests
 from tests.clouds.conformance import InCloud
 from tests.emulators.clouds import Cloud
 
@@ -32,12 +29,9 @@ class _Catalog(
     CommitTests,
     ConcurrencyTests,
     CreationTests,
-    IdentifierTests,
-    ListingTests,
     NamespaceTests,
     PaginationTests,
     RaceTests,
-    RenamingTests,
     SafetyTests,
     TableTests,
 ):

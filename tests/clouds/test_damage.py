@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from lance_namespace import InternalError
 
+from lancespace_dir import repairs
 from lancespace_dir.checks import check
-from lancespace_dir.repairs import DONE, mend
 from tests.emulators.clouds import Cloud
 
 ROWS = [{"id": 1}]
@@ -37,6 +37,8 @@ def test_a_damaged_manifest_is_one_error_until_fsck_rebuilds_it(cloud: Cloud, li
         assert storage.filesystem.find(storage.path()) == before
 
         findings = list(check(namespace, older_than=timedelta(days=7)))
-        assert [outcome for _, outcome in mend(namespace, findings, older_than=timedelta(days=7))] == [DONE]
+        assert [outcome for _, outcome in repairs.repair(namespace, findings, older_than=timedelta(days=7))] == [
+            repairs.DONE
+        ]
         assert list(namespace.tables("sales")) == ["orders"]
         assert namespace.table("plain").count() == 1

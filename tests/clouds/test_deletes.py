@@ -9,10 +9,9 @@ from collections.abc import Callable
 import pytest
 from lance_namespace import PermissionDeniedError
 
-from lancespace.engines.files import StoredFiles
-from lancespace.errors import translated
-from lancespace.storage import Storage
-from lancespace.storage.trees import BATCHES_AT_ONCE
+from lancespace._storage.objects import BATCHES_AT_ONCE
+from lancespace.authoring import Storage, translated
+from lancespace_jobs import StoredFiles
 from tests.emulators.clouds import Cloud
 from tests.emulators.gcs.server import GcsServer
 from tests.emulators.loopback import Request

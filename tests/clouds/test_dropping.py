@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lancespace import Namespace
-from lancespace.storage import Storage
-from lancespace.testing.samples import COUNT, sample
+from lancespace.authoring import Storage
+from lancespace_testing.samples import COUNT, sample
 from plugins.dir.tests.support import OK, outcome
 from tests.emulators.clouds import Cloud
 

@@ -12,10 +12,9 @@ from lance.dataset import Transaction
 from lance.fragment import write_fragments
 from lance_namespace import ConcurrentModificationError, LanceNamespaceError
 
-from core.tests.jobs.pausing import Meanwhile, commit, sweep, tag_commit_and_clean_up
 from lancespace import Namespace
-from lancespace.handles import TableHandle
-from lancespace.jobs.exact import commit_next
+from lancespace_jobs import TableSpec, commit_next
+from plugins.jobs.tests.pausing import Meanwhile, commit, sweep, tag_commit_and_clean_up
 from tests.emulators.clouds import Cloud
 from tests.emulators.loopback import Request
 from tests.emulators.proxy import Fault, proxy_to
@@ -26,7 +25,7 @@ def rows(number: int) -> pa.Table:
 
 
 def append(namespace: Namespace, base: int, number: int) -> int:
-    handle = TableHandle.of(namespace, "t")
+    handle = TableSpec.of(namespace, "t")
     fragments = write_fragments(rows(number), handle.open())
     return commit_next(handle, Transaction(base, lance.LanceOperation.Append(fragments)))
 
@@ -71,7 +70,7 @@ def test_an_answer_is_lost_and_what_is_said_is_true(cloud: Cloud) -> None:
     with cloud.connect(root) as namespace:
         namespace.create_table("t", rows(0))
     with proxy_to(cloud.endpoint) as proxy, cloud.behind(proxy.endpoint).connect(root) as namespace:
-        TableHandle.of(namespace, "t").open()
+        TableSpec.of(namespace, "t").open()
         with proxy.injecting(Fault.LOSE, is_of_versions) as rule:
             is_done = is_committed(namespace)
         assert rule.met

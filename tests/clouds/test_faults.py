@@ -18,7 +18,7 @@ from lance_namespace import (
     ThrottlingError,
 )
 
-from lancespace.errors import translated
+from lancespace.authoring import translated
 from tests.clouds.writes import WRITES, State, connected, prepare, state
 from tests.emulators.clouds import Cloud
 from tests.emulators.fixtures import CLOUDS

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from lancespace import connect
-from lancespace.connection import Connection
+from lancespace.authoring import Connection
 from tests.ecosystem.test_forks import REFUSED, ROWS, forked, in_parent
 from tests.emulators.clouds import Cloud
 

@@ -8,7 +8,7 @@ import pytest
 
 import lancespace
 import lancespace_dir
-from lancespace.tables.staged import StagedCommits
+from lancespace_tables import StagedCommits
 from tests.emulators.clouds import Cloud
 
 MANAGED = {"table_version_management": "true"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lancespace.testing.samples import COUNT, sample
+from lancespace_testing.samples import COUNT, sample
 from tests.emulators.clouds import Cloud
 
 NAMES = ["q", "q?x", "q?y", "q#x", "100%", "perAcent", "with space", "ü", "a*", "[a]", "a+b&c=d"]

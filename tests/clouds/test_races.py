@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lancespace.storage import Storage
-from lancespace.testing.samples import COUNT
-from lancespace.testing.threads import race
+from lancespace.authoring import Storage
+from lancespace_testing.samples import COUNT
+from lancespace_testing.threads import race
 from plugins.dir.tests import processes
 from tests.clouds.racing import OK, TAKEN, enter
 from tests.clouds.unconditional import without_conditions

@@ -10,9 +10,9 @@ from urllib.parse import quote, unquote
 import pytest
 from lance_namespace import ServiceUnavailableError, TableBranchAlreadyExistsError
 
-from lancespace.testing.client import Client
-from lancespace.testing.examples import BRANCH, TABLE, TAG
-from lancespace.testing.samples import sample
+from lancespace_testing.client import Client
+from lancespace_testing.examples import BRANCH, TABLE, TAG
+from lancespace_testing.samples import sample
 from tests.clouds.writes import connected, prepare
 from tests.emulators.clouds import Cloud
 from tests.emulators.loopback import Request

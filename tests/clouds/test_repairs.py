@@ -8,10 +8,9 @@ import pytest
 from lance_namespace import ConcurrentModificationError, InvalidTableStateError
 
 from lancespace import Namespace
-from lancespace.backends import creation
-from lancespace_dir import changes
+from lancespace_dir import mutations, repairs
 from lancespace_dir.checks import check
-from lancespace_dir.repairs import mend, mends
+from lancespace_tables import _creation as creation
 from plugins.dir.tests.test_repairs import once
 from tests.emulators.clouds import Cloud
 
@@ -21,8 +20,8 @@ NOW = timedelta(seconds=-60)
 
 
 def repair(namespace: Namespace, older_than: timedelta = timedelta(days=7)) -> list[tuple[str, str]]:
-    found = [one for one in check(namespace, older_than=older_than) if mends(one, orphans=True)]
-    return [(one.kind, outcome) for one, outcome in mend(namespace, found, older_than=older_than)]
+    found = [one for one in check(namespace, older_than=older_than) if repairs.plan_repair(one, orphans=True)]
+    return [(one.kind, outcome) for one, outcome in repairs.repair(namespace, found, older_than=older_than)]
 
 
 @pytest.mark.parametrize("table", ["sales.orders", "plain"])
@@ -58,7 +57,7 @@ def test_an_orphan_that_is_registered_while_it_is_deleted(cloud: Cloud, monkeypa
         ns.create_table("sales.kept", ROWS)
         place = str(ns.deregister_table("sales.kept").location).rstrip("/").rpartition("/")[2]
         with (
-            once(monkeypatch, changes, "enter_table", lambda: repair(fsck, NOW)),
+            once(monkeypatch, mutations, "enter_table", lambda: repair(fsck, NOW)),
             pytest.raises(InvalidTableStateError, match="deleted"),
         ):
             ns.register_table("sales.found", location=place)

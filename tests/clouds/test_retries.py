@@ -7,7 +7,7 @@ from collections.abc import Callable
 import lance
 import pytest
 
-from lancespace.testing.samples import COUNT, sample
+from lancespace_testing.samples import COUNT, sample
 from tests.emulators.clouds import Cloud
 from tests.emulators.loopback import Request
 from tests.emulators.proxy import Fault, proxy_to

@@ -7,7 +7,7 @@ import socket
 import pytest
 from lance_namespace import ServiceUnavailableError
 
-from lancespace.errors import translated
+from lancespace.authoring import translated
 from tests.emulators.clouds import Cloud
 
 

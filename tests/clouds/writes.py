@@ -9,10 +9,10 @@ from typing import Any
 from lance_namespace import LanceNamespace
 from pydantic import BaseModel
 
-from lancespace.operations import OPERATIONS
-from lancespace.testing.client import Client
-from lancespace.testing.examples import TABLE
-from lancespace.testing.staging import stage_append
+from lancespace.authoring import OPERATIONS
+from lancespace_testing.client import Client
+from lancespace_testing.examples import TABLE
+from lancespace_testing.staging import stage_append
 from tests.emulators.clouds import Cloud
 
 State = dict[str, Any]
@@ -28,8 +28,7 @@ WRITES = [name for name, row in OPERATIONS.items() if row.writes and name not in
 def connected(cloud: Cloud, root: str) -> Iterator[Client]:
     """A client of a catalog, as the conformance suite has it."""
     with cloud.connect(root) as namespace:
-        everything = frozenset(OPERATIONS)
-        yield Client(namespace, everything, everything, _send, cloud.storage)
+        yield Client(namespace, frozenset(OPERATIONS), _send, cloud.storage)
 
 
 def prepare(client: Client, operation: str) -> Fields:

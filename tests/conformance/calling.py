@@ -7,8 +7,7 @@ from typing import Any
 from lance_namespace import LanceNamespace
 from pydantic import BaseModel
 
-from lancespace.models import model
-from lancespace.operations import OPERATIONS
+from lancespace.authoring import OPERATIONS, model
 
 _TAKE_DICTS = {"create_table_version", "describe_table_version", "batch_delete_table_versions"}
 

@@ -12,10 +12,9 @@ from lance_namespace import LanceNamespace
 from pydantic import BaseModel
 
 import lancespace
-from lancespace.testing import Conformance, Feature
-from lancespace.testing.client import Client
-from lancespace.testing.errors import code_of
-from lancespace.testing.requirements import SUCCESS, Covered, requirement
+from lancespace_testing import Conformance, Feature
+from lancespace_testing.client import Client, code_of
+from lancespace_testing.requirements import SUCCESS, Covered, requirement
 
 _UP_TO_THE_BACKEND = {
     "CONCURRENT_MODIFICATION",  # A race need not have losers.

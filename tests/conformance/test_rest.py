@@ -10,8 +10,8 @@ import pytest
 from lance_namespace import LanceNamespace
 
 import lancespace
-from lancespace.testing import BackendFixtures, Conformance, Feature
-from lancespace.testing.groups.commits import CommitTests
+from lancespace_testing import BackendFixtures, Conformance, Feature
+from lancespace_testing.groups.commits import CommitTests
 from plugins.server.tests.hosting import Running, catalog_url
 
 

@@ -14,8 +14,8 @@ from lance.namespace import RestAdapter
 from lance_namespace import ErrorCode, LanceNamespaceError
 
 import lancespace
-from lancespace.operations import OPERATIONS
-from lancespace.testing.examples import TABLE
+from lancespace.authoring import OPERATIONS
+from lancespace_testing.examples import TABLE
 from tests.conformance.worlds import expected, request
 
 NOT_IMPLEMENTED = {

@@ -17,7 +17,7 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
-from lancespace.operations import OPERATIONS
+from lancespace.authoring import OPERATIONS
 from plugins.server.tests.hosting import Running, catalog_url
 from tests.conformance.calling import call
 from tests.conformance.worlds import expected, request

@@ -14,12 +14,10 @@ import pyarrow as pa
 
 import lancespace
 from lancespace import Namespace
-from lancespace.connection import Connection
-from lancespace.models import model
-from lancespace.operations import OPERATIONS, Payload
-from lancespace.testing import examples
-from lancespace.testing.samples import sample, stream
-from lancespace.testing.staging import stage_append
+from lancespace.authoring import OPERATIONS, Connection, Payload, model
+from lancespace_testing import examples
+from lancespace_testing.samples import sample, stream
+from lancespace_testing.staging import stage_append
 
 Fields = dict[str, Any]
 COMPUTED = {"name": "twice", "computed": "id * 2"}

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lancespace.connection import Connection
-from lancespace.properties import Settings
-from lancespace.storage.vending import ENABLED, FAMILY, VENDOR_PROPERTIES
+from lancespace._storage.vending import ENABLED, FAMILY
+from lancespace.authoring import VENDOR_PROPERTIES, Connection, Settings
 from lancespace_dir import DirectoryBackend
-from lancespace_dir_aws import policies
+from lancespace_dir_aws import vending as aws_vending
 from lancespace_dir_gcp.vending import access_boundary
 from lancespace_dir_oss import vending as oss_vending
 from tests.docs.pages import DOCS, blocks, name
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 PAGES = sorted((DOCS / "clouds").glob("*.md"))
 SHOWN = {
-    "aws.md": policies.session_policy("my-bucket", "warehouse/orders.lance", "write"),
+    "aws.md": aws_vending.session_policy("my-bucket", "warehouse/orders.lance", "write"),
     "gcp.md": access_boundary("my-bucket", "warehouse/orders.lance", "write"),
     "oss.md": oss_vending.session_policy("my-bucket", "warehouse/orders.lance", "write"),
 }

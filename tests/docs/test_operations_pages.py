@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lancespace import connect
-from lancespace.operations import OPERATIONS, Kind, Operation, Subject
+from lancespace.authoring import OPERATIONS, Kind, Operation, Subject
 from tests.docs.pages import DOCS, blocks
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pluggy
 import pytest
 
-from lancespace.hookspecs import HOOK_GROUPS
-from lancespace.operations import OPERATIONS
+from lancespace._hookspecs import HOOK_GROUPS
+from lancespace.authoring import OPERATIONS
 from tests.docs.pages import DOCS, blocks
 from tools import generate
 from tools.workspace import ROOT

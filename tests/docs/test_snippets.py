@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from uv import find_uv_bin
 
-from lancespace import registry
+from lancespace.authoring import registry
 from tests.docs.pages import PAGES, Block, blocks, name
 
 if TYPE_CHECKING:

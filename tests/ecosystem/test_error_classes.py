@@ -1,6 +1,6 @@
 """Error paths of lancedb and pylance end in the same exception classes as with the Rust implementation.
 
-lancedb tells some errors by words in their messages; see :mod:`lancespace.backends.messages`.
+lancedb tells some errors by words in their messages; see :mod:`lancespace._messages`.
 """
 
 from __future__ import annotations

@@ -21,8 +21,9 @@ import pyarrow as pa
 import pytest
 from lance_namespace import LanceNamespaceError, UnsupportedOperationError
 
-from lancespace import Namespace, connect, jobs
-from lancespace.table import Table
+import lancespace_jobs as jobs
+from lancespace import Namespace, connect
+from lancespace._table import Table
 from plugins.dir.tests.processes import Process
 from plugins.server.tests.hosting import catalog_url, hosted
 
@@ -154,8 +155,8 @@ def test_a_child_deletes_nothing_of_its_parent():
 def check_pickles(root: Path) -> None:
     namespace = used(root)
 
-    name, properties = namespace.recipe()
-    assert forked(namespace.recipe) == str((name, properties))
+    name, properties = namespace.connection_args()
+    assert forked(namespace.connection_args) == str((name, properties))
 
 
 def test_a_child_can_still_send_the_namespace_on(tmp_path: Path):

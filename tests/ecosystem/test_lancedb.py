@@ -11,7 +11,7 @@ from tests.ecosystem.conftest import ORDERS
 
 @pytest.fixture
 def database(namespace: Namespace) -> lancedb.DBConnection:
-    _, properties = namespace.recipe()
+    _, properties = namespace.connection_args()
     return lancedb.connect_namespace("lancespace.upstream.dir", properties)
 
 

@@ -114,7 +114,7 @@ def test_cells_of_ipython(lake: Namespace, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_no_row_is_read(lake: Namespace):
-    counted = connect("dir", {"root": lake.recipe()[1]["root"], "ops_metrics_enabled": "true"})
+    counted = connect("dir", {"root": lake.connection_args()[1]["root"], "ops_metrics_enabled": "true"})
     lake.create_table("orders", pa.table({"id": [1]}))
 
     counted._repr_html_()

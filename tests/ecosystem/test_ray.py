@@ -24,7 +24,7 @@ IMPLEMENTATION = "lancespace.upstream.dir"
 
 @pytest.fixture
 def properties(namespace: Namespace) -> dict[str, str]:
-    return namespace.recipe()[1]
+    return namespace.connection_args()[1]
 
 
 def client_of(properties: dict[str, str], table_id: list[str]) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import lancespace
-from lancespace.connection import Connection
+from lancespace.authoring import Connection
 
 if TYPE_CHECKING:
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,7 @@ REFUSALS: dict[str, dict[str, Answer]] = {
         "THROTTLED": _xml(503, "QpsLimitExceeded", "Please reduce your request rate."),
     },
 }
-"""By cloud and by the name of the cause in ``lancespace.causes.table``; no cloud has an answer for all of them."""
+"""By cloud and by the name of the cause in ``lancespace.authoring.Cause``; no cloud has an answer for all of them."""
 
 REDIRECT = _xml(301, "PermanentRedirect", _ENDPOINT)
 """S3's answer for a bucket of another region, from something in between that leaves out the header with the region."""

@@ -29,7 +29,9 @@ OUR_WHEELS = "wheels.txt"
 PROBE = Path(__file__).with_name("probe.py")
 OURS = {package.name for package in packages()}
 EXTRAS = umbrella().extras
-BARE = {"lancespace", "lancespace-cli", "lancespace-core", "lancespace-dir"}
+BARE = {"lancespace"} | {f"lancespace-{name}" for name in ("cli", "core", "dir", "jobs", "tables", "views")}
+BESIDE = {"testing": {"lancespace-sql"}}
+"""What an extra brings beside its own package."""
 PENDING = {extra for extra, required in EXTRAS.items() if extra != "all" and required[0].name not in OURS}
 AVAILABLE = sorted(set(EXTRAS) - PENDING - {"all"})
 
@@ -49,6 +51,7 @@ CONNECTIONS = {extra: ("dir", properties) for extra, properties in CLOUDS.items(
     "server": ("memory", {}),
     "spark": ("dir", {"root": "/data", "engine": "spark"}),
     "sql": ("memory", {}),
+    "testing": ("memory", {}),
 }
 
 
@@ -121,7 +124,7 @@ def test_core_alone(wheels: Path, tmp_path: Path):
 
     assert environment.ours() == {"lancespace-core"}
     assert environment.probe(("connect", "memory", {}), ("connect", "dir", {"root": "/data"})) == [
-        {"error": "The backend 'memory' needs lance: pip install \"lancespace-core[tables]\""},
+        {"error": "'memory' needs the memory backend: pip install lancespace"},
         {"error": "'dir' needs the dir backend: pip install lancespace"},
     ]
 
@@ -140,7 +143,7 @@ def test_a_missing_package_is_answered_with_its_pip_line(bare: Environment):
         {"error": f'root {properties["root"]!r} needs the {extra} backend: pip install "lancespace[{extra}]"'}
         for extra, properties in CLOUDS.items()
     ]
-    assert sql == {"error": 'SQL needs lancespace-sql: pip install "lancespace[sql]"'}
+    assert sql == {"error": 'sql() needs the sql extension: pip install "lancespace[sql]"'}
 
 
 @pytest.mark.parametrize("extra", AVAILABLE)
@@ -150,7 +153,7 @@ def test_extra_alone_connects(extra: str, installed: Callable[[str], Environment
 
     (answer,) = environment.probe(("sql" if extra == "sql" else "connect", backend, properties))
 
-    assert environment.ours() == {*BARE, f"lancespace-{extra}"}
+    assert environment.ours() == {*BARE, f"lancespace-{extra}", *BESIDE.get(extra, ())}
     assert "error" not in answer
     assert answer["connected"].startswith(backend)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint
+from types import FunctionType
 
 import pytest
 import typer
+from packaging.requirements import Requirement
 
-from lancespace import registry
+from lancespace.authoring import registry
+from tools.downstream import from_checkout
 from tools.workspace import ROOT, Distribution, packages, umbrella
 
 PACKAGES = packages()
@@ -57,14 +60,14 @@ def test_each_extra_brings_the_package_of_its_name_and_all_brings_every_one():
 
 
 def test_every_package_is_reached_from_the_umbrella():
-    reached = {requirement.name for requirement in umbrella().requirements} - {"lancespace"}
+    reached = from_checkout([Requirement("lancespace[all]")])
 
-    assert {package.name for package in PACKAGES} <= reached
+    assert {package.folder for package in PACKAGES} <= set(reached)
 
 
 @pytest.mark.parametrize("entry", ENTRY_POINTS, ids=lambda entry: f"{entry.group}:{entry.name}")
 def test_entry_point_resolves(entry: EntryPoint):
-    expected = typer.Typer if entry.group == registry.COMMANDS.name else type
+    expected = (typer.Typer, FunctionType) if entry.group == registry.COMMANDS.name else type
 
     assert isinstance(entry.load(), expected)
 
@@ -73,7 +76,8 @@ def test_entry_point_resolves(entry: EntryPoint):
     "plugin", [one for one in PACKAGES[1:] if "entry-points" in one.project], ids=lambda one: one.name
 )
 def test_registry_knows_the_extra_that_brings_each_plugin(plugin: Distribution):
-    extra = "" if plugin.name == "lancespace-dir" else plugin.name.removeprefix("lancespace-")
+    base = {folder.name for folder in from_checkout([Requirement("lancespace")])}
+    extra = "" if plugin.folder.name in base else plugin.name.removeprefix("lancespace-")
     known = {group.name: group.extras for group in registry.GROUPS}
     declared = [(group, name) for group, entries in plugin.project["entry-points"].items() for name in entries]
 

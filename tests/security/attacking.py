@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pyarrow as pa
 
-from lancespace.testing.samples import stream
+from lancespace_testing.samples import stream
 from plugins.server.tests.hosting import Running, client, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from lancespace.expressions.functions import BOUNDED, GROWING, OF_ROWS
+from lancespace_tables._expressions.functions import BOUNDED, GROWING, OF_ROWS
 
 _COLUMNS = ("id", "s", "l", "v", "`s`", "nope", "_rowid", "l[0]", "id::string", "s.x")
 _LITERALS = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lance_namespace import InvalidInputError
 
-from lancespace.properties import dereference
+from lancespace.authoring import dereference
 from lancespace_server.__main__ import main
 from plugins.server.tests.hosting import client, served
 

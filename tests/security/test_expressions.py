@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from lancespace import connect
-from lancespace.testing.samples import stream
-from lancespace.testing.waiting import until
-from lancespace.views import query_view
+from lancespace_testing.samples import stream
+from lancespace_testing.waiting import until
+from lancespace_views import query_view
 from plugins.server.tests.hosting import Running
 from tests.security.attacking import ARROW, attacked, peak_mb, requests_with, rows
 

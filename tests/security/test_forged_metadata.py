@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from lancespace import connect, views
-from lancespace.engines import JobState
-from lancespace.principals import Principal, acting
-from lancespace.testing.samples import sample, stream
-from lancespace.testing.waiting import until
+import lancespace_views as views
+from lancespace import connect
+from lancespace.authoring import JobState, Principal, acting
 from lancespace_server.principals import SYSTEM
+from lancespace_testing.samples import sample, stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.hosting import Running, client, served
 from tests.security.test_rights_of_work import jobs
 

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lancespace.testing.waiting import until
+from lancespace_testing.waiting import until
 from plugins.server.tests.credentials import AUDIENCE, ISSUER, Signer
 from plugins.server.tests.hosting import Running, client, served
 

@@ -13,15 +13,14 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from lancespace import connect, views
-from lancespace.engines import Job, JobState, JobStatus, Work
-from lancespace.engines.files import StoredFiles
-from lancespace.engines.records import JobRecords
-from lancespace.functions import virtual_column
-from lancespace.jobs.submitted import submit
-from lancespace.testing.samples import stream
-from lancespace.testing.waiting import until
+import lancespace_views as views
+from lancespace import connect
+from lancespace.authoring import Job, JobState, JobStatus, Work
+from lancespace_jobs import JobRecords, StoredFiles, submit
 from lancespace_server.reloading import _WATCH
+from lancespace_tables import virtual_column
+from lancespace_testing.samples import stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.acting import acting, under
 from plugins.server.tests.hosting import Running, client, served
 

@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
-from lancespace.testing.samples import stream
-from lancespace.testing.waiting import until
+from lancespace_testing.samples import stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.callers import chunk, received, upload_head
 from plugins.server.tests.hosting import Running, client, running
 from tests.security.attacking import ROWS, attacked, rows

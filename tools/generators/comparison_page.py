@@ -13,11 +13,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lancespace.operations import OPERATIONS
-from lancespace.testing.client import closing_if_possible
-from lancespace.testing.debts import ids, reason, standard_tests
-from lancespace.testing.requirements import SUCCESS, requirement
-from lancespace.testing.suite import Conformance
+from lancespace.authoring import OPERATIONS
+from lancespace_testing.client import closing_if_possible
+from lancespace_testing.debts import ids, reason, standard_tests
+from lancespace_testing.requirements import SUCCESS, requirement
+from lancespace_testing.suite import Conformance
 from tools.generators import markdown
 from tools.generators.markdown import codes
 
@@ -37,7 +37,7 @@ NOTES = """
   without four that always answer "not implemented".
 - *Success as specified*: no case in which the operation succeeds is declared as not passed; other cases are about its
   errors.
-- *Cases that apply*: those whose operations are claimed, and whose features the catalog has. A case may be about a
+- *Cases that apply*: those about operations that are claimed, and features that the catalog has. A case may be about a
   detail; the reasons are below.
 
 The suite was written for lancespace. It follows the text of the spec where that speaks, and favours its authors where
@@ -116,7 +116,7 @@ def _cases(claimed: Collection[str], suite: type[Conformance]) -> Iterator[tuple
         asked = requirement(test)
         if asked is None or not asked.features <= suite.features:
             continue
-        for id_, case in zip(ids(name, test), asked.cases or [None], strict=True):
+        for id_, case in zip(ids(name, test), asked.cases or (None,), strict=True):
             if asked.operations_of(case) <= set(claimed):
                 succeeding = {operation for operation, code in asked.covers if code == SUCCESS}
                 yield id_, succeeding if case is None else succeeding & {case}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from lance_namespace import ErrorCode
 
-from lancespace.causes import table
-from lancespace.models import error_class
-from lancespace.operations import COMMON_ERRORS, OPERATIONS
+from lancespace.authoring import COMMON_ERRORS, OPERATIONS, Cause, error_class
 from tools.generators import markdown
 from tools.generators.markdown import code, codes
 
@@ -15,7 +13,7 @@ INTRODUCTION = """
 
 Only the error classes of `lance_namespace` leave lancespace. All are `LanceNamespaceError`s with a `code`. Where
 another library failed, the error is raised from that: what pylance, the operating system, fsspec or a cloud SDK said is
-in `error.__cause__`. `lancespace.errors` is the one place that maps those.
+in `error.__cause__`. `lancespace._errors` is the one place that maps those.
 
 {errors}
 
@@ -44,8 +42,7 @@ def render() -> str:
 
 
 def _causes() -> list[tuple[str, str, str]]:
-    found = [value for value in vars(table).values() if isinstance(value, table.Cause)]
-    return [(cause.what, code(cause.kind.__name__), cause.remedy) for cause in found]
+    return [(cause.what, code(cause.kind.__name__), cause.remedy) for cause in Cause]
 
 
 def _raised_by(error: ErrorCode) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from lancespace.hookspecs import HOOK_GROUPS, OperationHooks
-from lancespace.operations import OPERATIONS, Payload
-from lancespace.registry import BACKENDS, ENGINES, STORAGE, WRAPPERS
+from lancespace._hookspecs import HOOK_GROUPS, OperationHooks
+from lancespace.authoring import OPERATIONS, Payload
+from lancespace.registry import BACKENDS, ENGINES, EXTENSIONS, STORAGE, WRAPPERS
 from tools.generators import markdown
 from tools.generators.markdown import code
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 INTRODUCTION = """
 # Hooks
 
-Everything that a plugin can implement; in the code, this page is `lancespace.hookspecs`. A plugin is an object whose
+Everything that a plugin can implement; all of it is in `lancespace.authoring`. A plugin is an object whose
 methods are marked with `@hookimpl`. It names only the arguments it needs, so a hook can gain arguments without breaking
 anyone. A misspelt hook or argument is refused at registration, naming the plugin, the hook and the argument. Unless a
 hook says otherwise, the first answer that is not None counts.
@@ -32,6 +32,7 @@ KINDS = (
     (STORAGE, "storage hooks; the entry point's name is the URL scheme"),
     (ENGINES, "job hooks, `close`"),
     (WRAPPERS, "`hookimpl(wrapper=True)` around any hook of this page"),
+    (EXTENSIONS, "the hook of a method that needs another package"),
 )
 
 TITLES = {
@@ -39,6 +40,7 @@ TITLES = {
     "ConnectionHooks": "Connection hooks",
     "StorageHooks": "Storage hooks",
     "JobHooks": "Job hooks",
+    "ExtensionHooks": "Extension hooks",
 }
 
 

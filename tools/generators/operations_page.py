@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import LanceNamespace
 
-from lancespace.models import error_class
-from lancespace.operations import ALIASES, BASIC_OPERATIONS, COMMON_ERRORS, OPERATIONS, Kind, Operation, Payload
+from lancespace._operations import ALIASES, BASIC_OPERATIONS
+from lancespace.authoring import COMMON_ERRORS, OPERATIONS, Kind, Operation, Payload, error_class
 from tools.generators import markdown
 from tools.generators.markdown import code, codes
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 INTRODUCTION = """
 # Operations
 
-The {count} operations of the Lance Namespace spec, as `lancespace.operations.OPERATIONS` has them. Each is a
+The {count} operations of the Lance Namespace spec, as `lancespace._operations.OPERATIONS` has them. Each is a
 method of [`Namespace`](../guide/connecting.md) and a [hook](hooks.md) that backends implement.
 
 - **In** and **out** name the request and response model, and in brackets how they travel where that is not plain JSON.

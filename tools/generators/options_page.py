@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from lancespace.authoring import OptionTable
 from lancespace.registry import STORAGE
-from lancespace.storage import OptionTable
 from tools.generators import markdown, plugins
 from tools.generators.markdown import code, codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lancespace.storage import Option
+    from lancespace.authoring import Option
 
 INTRODUCTION = """
 # Storage options
@@ -33,10 +32,10 @@ def render() -> str:
 
 
 def _tables() -> list[tuple[OptionTable, list[str]]]:
-    """Each store's table, which is the `OPTIONS` of its plugin's module, with the URL schemes it serves."""
+    """Each store's table, with the URL schemes it serves."""
     found: dict[int, tuple[OptionTable, list[str]]] = {}
     for scheme, _, plugin in plugins.ours(STORAGE):
-        table: OptionTable = sys.modules[plugin.__module__].OPTIONS
+        table: OptionTable = plugin.table
         found.setdefault(id(table), (table, []))[1].append(scheme)
     return list(found.values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lancespace.connection import COMMON_PROPERTIES
+from lancespace._connection import COMMON_PROPERTIES
 from lancespace.registry import BACKENDS, STORAGE, WRAPPERS
 from tools.generators import markdown, plugins
 from tools.generators.markdown import code, codes
@@ -13,7 +13,7 @@ from tools.generators.markdown import code, codes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from lancespace.properties import Property
+    from lancespace.authoring import Property
 
 INTRODUCTION = """
 # Properties

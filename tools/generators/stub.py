@@ -14,8 +14,8 @@ import lance_namespace
 from lance_namespace_urllib3_client import models
 from pydantic import BaseModel
 
-from lancespace.models import model
-from lancespace.operations import ALIASES, OPERATIONS, Operation, Payload
+from lancespace._operations import ALIASES
+from lancespace.authoring import OPERATIONS, Operation, Payload, model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +29,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lance_namespace import LanceNamespace
-from lancespace.arrow import ArrowLike
+from lancespace._arrow import ArrowLike
 from lancespace.identifiers import Identifier
-from lancespace.requests import RequestLike
+from lancespace._requests import RequestLike
 """
 
 COERCED = {
@@ -39,14 +39,14 @@ COERCED = {
     "QueryTableRequestColumns": "Sequence[str]",
     "QueryTableRequestFullTextQuery": "str",
 }
-"""What `lancespace.requests` takes for some of the spec's nested models; all of them may be a mapping."""
+"""What `lancespace._requests` takes for some of the spec's nested models; all of them may be a mapping."""
 
 
 def render() -> str:
     """The stub, formatted."""
     methods = "".join(_methods())
     imports = "".join(_imports(methods))
-    return _formatted(f"{HEADER}{imports}class OperationMethods(LanceNamespace, metaclass=ABCMeta):\n{methods}")
+    return formatted(f"{HEADER}{imports}class OperationMethods(LanceNamespace, metaclass=ABCMeta):\n{methods}")
 
 
 def _methods() -> Iterator[str]:
@@ -103,9 +103,10 @@ def _imports(methods: str) -> Iterator[str]:
             yield f"from {getattr(models, name).__module__} import {name}\n"
 
 
-def _formatted(text: str) -> str:
+def formatted(text: str, filename: str = "core/src/lancespace/_methods.pyi") -> str:
+    """Python as ruff writes it in this repository."""
     ruff = Path(sys.executable).with_name("ruff")
     for command in (["check", "--select=I", "--fix", "--quiet"], ["format", "--quiet"]):
-        options = [*command, "--stdin-filename=core/src/lancespace/methods.pyi", "-"]
+        options = [*command, f"--stdin-filename={filename}", "-"]
         text = subprocess.run([ruff, *options], input=text, capture_output=True, text=True, check=True).stdout
     return text

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import LanceNamespaceError
 
-from lancespace.properties import redact_url
+from lancespace._properties import redact_url
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from lance_namespace import DescribeTableResponse
 
-    from lancespace.namespace import Namespace
-    from lancespace.table import Table
+    from lancespace._namespace import Namespace
+    from lancespace._table import Table
 
 _SHOWN = 20
 _LISTINGS = {"list_namespaces": "namespaces", "list_tables": "tables"}

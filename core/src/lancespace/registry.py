@@ -16,10 +16,11 @@ from importlib import metadata
 from types import MappingProxyType
 from typing import Any
 
-CORE_DISTRIBUTION = "lancespace-core"
+BUILT_IN = frozenset({"lancespace-core", "lancespace-tables", "lancespace-jobs", "lancespace-views"})
+"""Distributions that no selection hides."""
 SELECT_VARIABLE = "LANCESPACE_PLUGINS"
 _TABLES_PACKAGES = frozenset({"lance", "pyarrow", "fsspec", "numpy", "cloudpickle", "sqlglot"})
-"""What the extra ``lancespace-core[tables]`` brings."""
+"""What ``lancespace-tables`` brings."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Group:
         return self.name
 
 
-BACKENDS = Group("lancespace.backends", "backend", {"dir": "", "rest": "rest"})
+BACKENDS = Group("lancespace.backends", "backend", {"dir": "", "memory": "", "rest": "rest"})
 STORAGE = Group(
     "lancespace.storage",
     "storage plugin",
@@ -52,11 +53,23 @@ STORAGE = Group(
         "oss": "dir-oss",
     },
 )
-ENGINES = Group("lancespace.engines", "engine", {"spark": "spark"})
-WRAPPERS = Group("lancespace.wrappers", "wrapper", {"authz": "server"})
+ENGINES = Group("lancespace.engines", "engine", {"local": "", "spark": "spark"})
+WRAPPERS = Group("lancespace.wrappers", "wrapper", {"authz": "server", "views": ""})
 AUTH = Group("lancespace.auth", "auth method", dict.fromkeys(("api_key", "basic", "bearer", "oauth2", "sigv4"), "rest"))
-COMMANDS = Group("lancespace.commands", "command", {"serve": "server", "pipeline": "spark"})
-GROUPS = (BACKENDS, STORAGE, ENGINES, WRAPPERS, AUTH, COMMANDS)
+COMMANDS = Group(
+    "lancespace.commands",
+    "command",
+    {
+        "serve": "server",
+        "pipeline": "spark",
+        "job.import-spark": "spark",
+        "doctor.java": "spark",
+        "new-backend": "testing",
+        **dict.fromkeys(("compact", "fsck", "import", "insert", "job", "job.migrate", "jobs", "migrate"), ""),
+    },
+)
+EXTENSIONS = Group("lancespace.extensions", "extension", {"dataset": "", "sql": "sql"})
+GROUPS = (BACKENDS, STORAGE, ENGINES, WRAPPERS, EXTENSIONS, AUTH, COMMANDS)
 
 
 @dataclass(frozen=True)
@@ -78,12 +91,12 @@ class Plugin:
             UnsupportedOperationError: If it opens tables and pylance is not installed; the message has the pip line.
             InternalError: If its module or attribute cannot be imported; the cause is the plugin's own exception.
         """
-        from lance_namespace import InternalError, UnsupportedOperationError
-
         entry = metadata.EntryPoint(self.name, self.value, self.group.name)
         try:
             return entry.load()
         except Exception as error:
+            from lance_namespace import InternalError, UnsupportedOperationError
+
             if hint := missing_package(error):
                 raise UnsupportedOperationError(f"The {self.group.noun} {self.name!r} {hint}") from error
             raise InternalError(
@@ -104,13 +117,13 @@ def find(group: Group, name: str, *, wanted_by: str = "") -> Plugin:
         UnsupportedOperationError: If it is one of ours that is not installed; the message has the pip line.
         InvalidInputError: If nobody knows the name, or two distributions claim it; the message names them.
     """
-    from lance_namespace import InvalidInputError, UnsupportedOperationError
-
     if not isinstance(name, str):
-        raise InvalidInputError(f"The name of a {group.noun} must be a string, not {type(name).__name__}.")
+        raise _not_a_name(group, name)
     plugins = installed(group)
     if name in plugins:
         return _only(plugins[name])
+    from lance_namespace import InvalidInputError, UnsupportedOperationError
+
     if name in group.extras:
         raise UnsupportedOperationError(f"{wanted_by or repr(name)} needs {_package_of(group, name)}")
     known = ", ".join(sorted(plugins)) or "none"
@@ -124,9 +137,9 @@ def install_hint(extra: str) -> str:
 
 
 def missing_package(error: BaseException) -> str:
-    """Which package of ``lancespace-core[tables]`` could not be imported, and the pip line; empty if it is no such."""
+    """Which package of ``lancespace-tables`` could not be imported, and the pip line; empty if it was another one."""
     if isinstance(error, ModuleNotFoundError) and error.name in _TABLES_PACKAGES:
-        return f'needs {error.name}: pip install "{CORE_DISTRIBUTION}[tables]"'
+        return f"needs {error.name}: pip install lancespace-tables"
     return ""
 
 
@@ -149,7 +162,7 @@ def _selection_hint() -> str:
 @functools.lru_cache(maxsize=32)
 def _scan(group_name: str, selection: str | None) -> Mapping[str, Plugin]:
     group = next(group for group in GROUPS if group.name == group_name)
-    chosen = None if selection is None else {_normal(name) for name in selection.split(",")} | {CORE_DISTRIBUTION}
+    chosen = None if selection is None else {_normal(name) for name in selection.split(",")} | BUILT_IN
     found: dict[str, Plugin] = {}
     for entry in metadata.entry_points(group=group_name):
         plugin = Plugin(group, entry.name, _distribution_of(entry), entry.value)
@@ -163,6 +176,12 @@ def _beside(first: Plugin | None, second: Plugin) -> Plugin:
     if first is None:
         return second
     return first if first == second else replace(first, rivals=(*first.rivals, second))
+
+
+def _not_a_name(group: Group, name: object) -> Exception:
+    from lance_namespace import InvalidInputError
+
+    return InvalidInputError(f"The name of a {group.noun} must be a string, not {type(name).__name__}.")
 
 
 def _only(plugin: Plugin) -> Plugin:

@@ -11,7 +11,7 @@ import warnings
 from typing import Any, ClassVar
 
 from lancespace import registry
-from lancespace.namespace import Namespace
+from lancespace._namespace import Namespace
 
 
 def register_aliases() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from lance_namespace import LanceNamespace
 
 from lancespace import Namespace, connect
-from lancespace.testing import Conformance, Feature
+from lancespace_testing import Conformance, Feature
 
 
 class TestSqlite(Conformance):

@@ -10,28 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from lancespace import connect
-from lancespace_cli.app import build
 from lancespace_cli.main import main
 from plugins.cli.tests.conftest import orders
+from plugins.cli.tests.every import ALL
 
 WORDS = ("", "absent", "t", "a\0b", "../ü💥", "{", "-1", "9" * 30, "x" * 300)
 STRIDE = 11
 """`make test` takes every 11th case; as that does not divide the number of words, it gets to all of them."""
-
-
-def commands(command: Any, *path: str) -> Iterator[tuple[list[str], Any]]:
-    """Every command below one, with the words that lead to it."""
-    below = getattr(command, "commands", None)
-    if not below:
-        yield list(path), command
-    for name, one in (below or {}).items():
-        yield from commands(one, *path, name)
-
-
-COMMANDS = {" ".join(path): command for path, command in commands(typer.main.get_command(build()))}
 
 
 def cases(command: Any) -> Iterator[list[str]]:
@@ -58,9 +45,9 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("catalog")
 @pytest.mark.parametrize("stride", [STRIDE, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ALL)
 def test_bad_arguments_end_in_one_line(name: str, stride: int, capsys: pytest.CaptureFixture[str]):
-    for given in islice(cases(COMMANDS[name]), list(COMMANDS).index(name) % stride, None, stride):
+    for given in islice(cases(ALL[name]), list(ALL).index(name) % stride, None, stride):
         with pytest.raises(SystemExit) as end:
             main([*name.split(), *given])
         said = capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from lancespace_cli import config
-from lancespace_cli.hiding import Hidden, secrets_in
+from lancespace_cli.redaction import Hidden, secrets_in
 from plugins.cli.tests.terminals import Driver, Terminal
 
 SECRET = "Hs7-very-secret-9QpX"

@@ -11,32 +11,19 @@ import pytest
 import typer
 
 from lancespace_cli import exits
-from lancespace_cli.app import build
+from lancespace_cli.plugins import SUMMARIES
+from plugins.cli.tests.every import ALL, ROOT
 from plugins.cli.tests.terminals import Terminal
 from tests.docs.pages import DOCS, name
 from tools.record import steps, write_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from plugins.cli.tests.terminals import Driver
 
 PAGE = DOCS / "guide" / "cli.md"
 TOURS = [PAGE, DOCS / "tour.md"]
 COLUMNS = 100
 VARYING = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00|[0-9a-f]{8}_|[0-9a-f]{32}|total_bytes +\d+|\d{3,} bytes")
-
-
-def commands(command: Any, path: str = "lancespace") -> Iterator[tuple[str, Any]]:
-    """All commands and those below them."""
-    inside = getattr(command, "commands", {})
-    if not inside:
-        yield path, command
-    for word, one in inside.items():
-        yield from commands(one, f"{path} {word}")
-
-
-ALL = list(commands(typer.main.get_command(build())))
 
 
 def settled(text: str) -> str:
@@ -63,16 +50,16 @@ def test_the_table_of_exit_codes_is_whole():
     assert [(int(code), meaning) for code, meaning in rows] == exits.table()
 
 
-@pytest.mark.parametrize(("path", "command"), ALL, ids=[path for path, _ in ALL])
+@pytest.mark.parametrize(("path", "command"), ALL.items(), ids=ALL)
 def test_every_command_has_an_example(path: str, command: Any):
-    own = {path, *(path.replace(f"job {name}", name) for name in ("compact", "import", "migrate"))}
+    names = {path, *(path.replace(f"job {name}", name) for name in ("compact", "import", "migrate"))}
 
-    assert any(one in command.help.partition("Example: ")[2] for one in own)
+    assert any(f"lancespace {one}" in command.help.partition("Example: ")[2] for one in names)
 
 
-@pytest.mark.parametrize("path", [path for path, _ in ALL])
+@pytest.mark.parametrize("path", ALL)
 def test_every_command_is_run_in_a_terminal(path: str):
-    words = r",\s*".join(f'"{word}"' for word in path.split()[1:])
+    words = r",\s*".join(f'"{word}"' for word in path.split())
     sources = "".join(file.read_text() for file in Path(__file__).parent.glob("test_*.py"))
 
     assert re.search(rf"terminal\.run\(\s*{words}", sources)
@@ -83,4 +70,15 @@ def test_every_group_is_in_the_guide():
         re.findall(r"`(\w[\w-]*)(?: …)?`", PAGE.read_text().partition("## The commands")[2].partition("##")[0])
     )
 
-    assert {path.split()[1] for path, _ in ALL} <= listed
+    assert {path.split()[0] for path in ALL} <= listed
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_the_help_knows_what_commands_of_other_packages_say(name: str):
+    """It loads none of them."""
+    found, context = ROOT, typer.Context(ROOT)
+    for word in name.split("."):
+        _, found, _ = found.resolve_command(context, [word])
+        context = typer.Context(found, info_name=word, parent=context)
+
+    assert found.help.partition("\n")[0] == SUMMARIES[name]

@@ -15,8 +15,8 @@ import pexpect
 import pytest
 from pyarrow import parquet
 
-from lancespace.testing.waiting import until
 from lancespace_dir.checks import ORPHAN_DIRECTORY, ORPHAN_TABLE, check
+from lancespace_testing.waiting import until
 from plugins.cli.tests.conftest import orders
 from plugins.cli.tests.terminals import piped, spawn, spawn_program
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lancespace_cli.hoisting import hoist
+from lancespace_cli.global_options import hoist
 from plugins.cli.tests.terminals import ANSI, environment, piped, spawn
 
 if TYPE_CHECKING:

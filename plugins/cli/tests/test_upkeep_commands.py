@@ -18,7 +18,7 @@ import pexpect
 import pyarrow as pa
 import pytest
 
-from lancespace.testing.waiting import until
+from lancespace_testing.waiting import until
 from plugins.cli.tests.terminals import spawn
 
 if TYPE_CHECKING:

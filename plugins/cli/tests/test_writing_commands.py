@@ -10,15 +10,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from lancespace import jobs
-from lancespace.engines import JobState, JobStatus
-from lancespace.engines.ids import new_job_id
-from lancespace.handles import TableHandle
-from lancespace.jobs import JobFailedError, reserving
-from lancespace.jobs.stages import Stage
-from lancespace.jobs.written import Written
-from lancespace_cli.commands.writing import leaving_no_trace
-from lancespace_cli.records import records_of
+import lancespace_jobs as jobs
+from lancespace.authoring import JobState, JobStatus
+from lancespace_jobs import JobFailedError, Stage, TableSpec, Written, leaving_no_trace
+from lancespace_jobs import _stages as reserving
+from lancespace_jobs._new_tables import records_of
+from lancespace_jobs._records import new_job_id
 from plugins.cli.tests.conftest import orders
 
 if TYPE_CHECKING:
@@ -148,7 +145,7 @@ def test_through_pipes(terminal: Terminal, ns: Namespace):
 def test_a_failed_import_leaves_another_writer_at_its_work(ns: Namespace, files: Path):
     (files / "damaged.parquet").write_bytes(b"this is no Parquet")
     rows, written = orders(0, 3), list[Written]()
-    handle = TableHandle.of(ns, "sales.shared")
+    handle = TableSpec.of(ns, "sales.shared")
     stage = Stage(handle, "other", "create")
 
     def fail_beside_another() -> None:
@@ -170,7 +167,7 @@ def test_a_failed_import_leaves_an_equal_one_at_its_work(ns: Namespace):
     assert records is not None
     failed, other = new_job_id(), new_job_id()
     rows, written = orders(0, 3), list[Written]()
-    handle = TableHandle.of(ns, "sales.equal")
+    handle = TableSpec.of(ns, "sales.equal")
     stage = Stage(handle, f"same-{failed}-shape", "create")
 
     def fail_before_an_equal_one() -> None:

@@ -13,14 +13,13 @@ from typing import Any
 import lance
 import lance.fragment
 
-from lancespace_dir.manifest import datafiles, writer
+from lancespace_dir.manifest import writer
 from plugins.dir.tests.processes import Process
 from plugins.dir.tests.support import OURS, Client, outcome
 
 _LANCE_WRITES = (
     (lance.fragment, "write_fragments"),
     (writer, "write_fragments"),
-    (datafiles, "write"),
     (lance, "write_dataset"),
     (lance.LanceDataset, "commit"),
     (lance.LanceDataset, "update_metadata"),

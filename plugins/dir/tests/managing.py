@@ -9,7 +9,7 @@ import lance
 import pyarrow as pa
 
 import lancespace
-from lancespace.tables.staged import StagedCommits
+from lancespace_tables import StagedCommits
 from plugins.dir.tests.support import rows
 
 MANAGED = {"table_version_management": "true"}

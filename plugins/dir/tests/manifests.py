@@ -8,8 +8,8 @@ from typing import Any
 import lance
 
 import lancespace
-from lancespace.storage import Storage
-from lancespace_dir.manifest.committer import Manifest
+from lancespace.authoring import Storage
+from lancespace_dir.manifest.committer import ManifestTable
 from lancespace_dir.manifest.drafts import Draft
 from lancespace_dir.manifest.schema import DIRECTORY, SCHEMA, STORAGE_VERSION, TABLE, Entry, to_table
 
@@ -19,11 +19,11 @@ def storage_at(root: Path) -> Storage:
     return storage
 
 
-def manifest_at(root: Path, *, retries: int = 20) -> Manifest:
-    return Manifest(storage_at(root), commit_retries=retries, with_upkeep=False)
+def manifest_at(root: Path, *, retries: int = 20) -> ManifestTable:
+    return ManifestTable(storage_at(root), commit_retries=retries, with_upkeep=False)
 
 
-def put(manifest: Manifest, *ids: str, kind: str = TABLE) -> None:
+def put(manifest: ManifestTable, *ids: str, kind: str = TABLE) -> None:
     def change(draft: Draft) -> None:
         for object_id in ids:
             draft.put(Entry(object_id, kind, f"at_{object_id}" if kind == TABLE else None))
@@ -31,7 +31,7 @@ def put(manifest: Manifest, *ids: str, kind: str = TABLE) -> None:
     manifest.mutate(change)
 
 
-def remove(manifest: Manifest, *ids: str) -> None:
+def remove(manifest: ManifestTable, *ids: str) -> None:
     def change(draft: Draft) -> None:
         for object_id in ids:
             draft.remove(object_id)

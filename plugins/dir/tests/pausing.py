@@ -14,15 +14,14 @@ import lance
 import lance.fragment
 import pytest
 
-from lancespace.storage import Storage
-from lancespace_dir.manifest import datafiles, writer
+from lancespace.authoring import Storage
+from lancespace_dir.manifest import writer
 from lancespace_dir.manifest.versions import VersionFiles
 
 _CALLS = (
     (os, ("link", "listdir", "mkdir", "remove", "rename", "replace", "rmdir", "unlink")),
     (VersionFiles, ("exists", "identity", "read", "put", "confirm")),
     (Storage, ("delete_files", "delete_tree", "delete_unchanged", "exists", "list_tree", "put_if_absent")),
-    (datafiles, ("write",)),
     (writer, ("write_fragments",)),
     (lance, ("dataset", "write_dataset")),
     (lance.LanceDataset, ("checkout_version", "commit", "drop_index", "create_scalar_index")),

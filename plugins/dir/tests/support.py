@@ -29,10 +29,10 @@ from lance_namespace import (
 )
 
 import lancespace
-from lancespace.testing.samples import sample, stream
 from lancespace_dir.backend import DirectoryBackend
-from lancespace_dir.manifest.committer import Manifest
-from lancespace_dir.v2 import ManifestCatalog
+from lancespace_dir.manifest.committer import ManifestTable
+from lancespace_dir.manifest_catalog import ManifestCatalog
+from lancespace_testing.samples import sample, stream
 
 OURS = "ours"
 PYLANCE = "pylance"
@@ -151,7 +151,7 @@ def outcome_of(error: LanceNamespaceError) -> str:
     return type(error).__name__.removesuffix("Error")
 
 
-def manifest_of(client: Client) -> Manifest:
+def manifest_of(client: Client) -> ManifestTable:
     """The manifest behind a client of ours."""
     assert isinstance(client.namespace, lancespace.Namespace)
     backend = client.namespace._connection.backend

@@ -18,7 +18,7 @@ from lance_namespace import (
 )
 
 import lancespace
-from lancespace.tables.staged import StagedCommits
+from lancespace_tables import StagedCommits
 from plugins.dir.tests.managing import connect, ids, numbers, staged_append, version_rows, versions, where
 from plugins.dir.tests.support import manifest_table, rows
 

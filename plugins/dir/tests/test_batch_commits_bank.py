@@ -13,7 +13,7 @@ from lance_namespace import ConcurrentModificationError
 
 import lancespace
 import lancespace_dir
-from lancespace.tables.staged import StagedCommits
+from lancespace_tables import StagedCommits
 from plugins.dir.tests.crashing import crashes
 from plugins.dir.tests.managing import connect, version_rows, versions, where
 from plugins.dir.tests.processes import Process, together

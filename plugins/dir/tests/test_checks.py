@@ -15,12 +15,11 @@ import pytest
 from lance_namespace import UnsupportedOperationError
 
 from lancespace import Namespace, connect
-from lancespace.jobs.stages import FOLDER
 from lancespace_dir import checks, repairs
 from lancespace_dir.checks import check
 from lancespace_dir.look import all_rows
 from lancespace_dir.manifest.schema import SCHEMA, TABLE, TABLE_VERSION, Entry, to_table
-from lancespace_dir.repairs import DONE, GONE, mend, mends
+from lancespace_jobs import FOLDER
 
 WEEK = timedelta(days=7)
 ROWS = [{"id": 1}]
@@ -46,8 +45,8 @@ def found(namespace: Namespace) -> list[tuple[str, str]]:
 
 
 def mended(namespace: Namespace, *, orphans: bool = False) -> dict[str, str]:
-    findings = [one for one in check(namespace, older_than=WEEK) if mends(one, orphans=orphans)]
-    return {one.subject: outcome for one, outcome in mend(namespace, findings, older_than=WEEK)}
+    findings = [one for one in check(namespace, older_than=WEEK) if repairs.plan_repair(one, orphans=orphans)]
+    return {one.subject: outcome for one, outcome in repairs.repair(namespace, findings, older_than=WEEK)}
 
 
 def location(namespace: Namespace, name: str) -> Path:
@@ -84,7 +83,7 @@ def test_a_catalog_without_a_manifest(tmp_path: Path):
     age(tmp_path / "stale.lance")
 
     assert found(namespace) == [(checks.STALE_RESERVATION, "stale.lance")]
-    assert mended(namespace) == {"stale.lance": DONE}
+    assert mended(namespace) == {"stale.lance": repairs.DONE}
     assert list(namespace.tables()) == ["orders", "soon"]
 
 
@@ -94,7 +93,7 @@ def test_a_table_whose_data_is_gone(ns: Namespace, tmp_path: Path):
     age(tmp_path / "__manifest")
 
     assert found(ns) == [(checks.MISSING_LOCATION, "sales.orders")]
-    assert mended(ns) == {"sales.orders": DONE}
+    assert mended(ns) == {"sales.orders": repairs.DONE}
     assert found(ns) == []
     assert list(ns.tables("sales")) == ["soon"]
 
@@ -132,7 +131,7 @@ def test_a_reservation_that_nobody_came_back_to(ns: Namespace):
     age(location(ns, "sales.soon"))
 
     assert found(ns) == [(checks.STALE_RESERVATION, "sales.soon")]
-    assert mended(ns) == {"sales.soon": DONE}
+    assert mended(ns) == {"sales.soon": repairs.DONE}
     assert not ns.table("sales.soon").exists()
     assert ns.table("sales.orders").count() == 1
 
@@ -142,7 +141,7 @@ def test_a_reservation_that_became_a_table_meanwhile_is_left_alone(ns: Namespace
     findings = list(check(ns, older_than=WEEK))
     ns.create_table("sales.soon", ROWS)
 
-    assert [outcome for _, outcome in mend(ns, findings, older_than=WEEK)] == [GONE]
+    assert [outcome for _, outcome in repairs.repair(ns, findings, older_than=WEEK)] == [repairs.GONE]
     assert ns.table("sales.soon").count() == 1
 
 
@@ -154,7 +153,7 @@ def test_an_orphan_that_is_a_whole_table_is_only_deleted_if_that_is_meant(ns: Na
     assert mended(ns) == {}
     assert place.exists()
     age(place)
-    assert mended(ns, orphans=True) == {place.name: DONE}
+    assert mended(ns, orphans=True) == {place.name: repairs.DONE}
     assert not place.exists()
     assert (tmp_path / "v1.lance").exists()
     assert (tmp_path / "gone.lance").exists()
@@ -166,7 +165,7 @@ def test_an_orphan_that_was_registered_meanwhile_is_left_alone(ns: Namespace):
     findings = list(check(ns, older_than=WEEK))
     ns.register_table("sales.again", location=place.name)
 
-    assert [outcome for _, outcome in mend(ns, findings, older_than=WEEK)] == [GONE]
+    assert [outcome for _, outcome in repairs.repair(ns, findings, older_than=WEEK)] == [repairs.GONE]
     assert ns.table("sales.again").count() == 1
 
 
@@ -181,7 +180,7 @@ def test_what_is_left_of_a_drop(ns: Namespace, tmp_path: Path):
     age(rest.parent)
     age(staged)
     assert found(ns) == [(checks.LEFTOVER, ".put-0123"), (checks.ORPHAN_DIRECTORY, "0123abcd_sales$dropped")]
-    assert set(mended(ns).values()) == {DONE}
+    assert set(mended(ns).values()) == {repairs.DONE}
     assert not rest.parent.exists()
     assert found(ns) == []
 
@@ -192,7 +191,7 @@ def test_duplicate_rows_are_one_again(ns: Namespace, tmp_path: Path):
     fresh = connect("dir", {"root": str(tmp_path)})
 
     assert found(fresh) == [(checks.DUPLICATE_ROW, "sales.orders")]
-    assert mended(fresh) == {"sales.orders": DONE}
+    assert mended(fresh) == {"sales.orders": repairs.DONE}
     assert found(fresh) == []
     assert fresh.table("sales.orders").count() == 1
     assert [entry.object_id for entry in all_rows(fresh.backend.catalog)].count("sales$orders") == 1
@@ -207,7 +206,7 @@ def test_dangling_rows(tmp_path: Path):
     fresh = connect("dir", {"root": str(tmp_path)})
 
     assert sorted(found(fresh)) == [(checks.NO_NAMESPACE, "lost.found.table"), (checks.NO_TABLE, "nothing.7")]
-    assert mended(fresh) == {"lost.found.table": DONE, "nothing.7": DONE}
+    assert mended(fresh) == {"lost.found.table": repairs.DONE, "nothing.7": repairs.DONE}
     assert found(fresh) == []
     assert fresh.table("lost.found.table").count() == 1
 
@@ -219,7 +218,7 @@ def test_a_view_whose_source_is_gone_is_for_a_person(ns: Namespace, tmp_path: Pa
     (finding,) = check(connect("dir", {"root": str(tmp_path)}), older_than=WEEK)
 
     assert (finding.kind, finding.subject) == (checks.NO_SOURCE, "view")
-    assert mends(finding, orphans=True) == ""
+    assert repairs.plan_repair(finding, orphans=True) == ""
 
 
 def test_folders_of_jobs_that_never_ended(ns: Namespace, tmp_path: Path):
@@ -234,7 +233,7 @@ def test_folders_of_jobs_that_never_ended(ns: Namespace, tmp_path: Path):
 
     outcomes = mended(ns)
 
-    assert set(outcomes.values()) == {DONE}
+    assert set(outcomes.values()) == {repairs.DONE}
     assert not folder.exists()
     assert not kept.exists()
     assert ns.table("sales.orders").count() == 1
@@ -245,12 +244,12 @@ def test_a_repair_that_was_interrupted_is_finished_by_the_next(ns: Namespace, tm
         shutil.rmtree(location(ns, name))
     age(tmp_path / "__manifest")
     findings = list(check(ns, older_than=WEEK))
-    steps = mend(ns, findings, older_than=WEEK)
+    steps = repairs.repair(ns, findings, older_than=WEEK)
     next(steps)
     del steps
 
     assert len(found(ns)) == 1
-    assert [outcome for _, outcome in mend(ns, findings, older_than=WEEK)].count(DONE) == 1
+    assert [outcome for _, outcome in repairs.repair(ns, findings, older_than=WEEK)].count(repairs.DONE) == 1
     assert found(ns) == []
 
 
@@ -263,6 +262,6 @@ def test_one_that_cannot_be_mended_does_not_hold_up_the_others(
     shutil.rmtree(location(ns, "sales.orders"))
     for place in (location(ns, "sales.soon"), tmp_path / "__manifest"):
         age(place)
-    monkeypatch.setitem(repairs._REPAIRS, checks.MISSING_LOCATION, refuse)
+    monkeypatch.setitem(repairs._REPAIRS, checks.MISSING_LOCATION, ("take the row out", refuse))
 
-    assert mended(ns) == {"sales.orders": "not today", "sales.soon": DONE}
+    assert mended(ns) == {"sales.orders": "not today", "sales.soon": repairs.DONE}

@@ -11,13 +11,13 @@ import lance
 import pytest
 from lance_namespace import ConcurrentModificationError, InternalError
 
-from lancespace.testing.waiting import until
 from lancespace_dir.manifest import plans
-from lancespace_dir.manifest.committer import Manifest
+from lancespace_dir.manifest.committer import ManifestTable
 from lancespace_dir.manifest.drafts import Draft
 from lancespace_dir.manifest.plans import TIP_ROWS
 from lancespace_dir.manifest.schema import DIRECTORY, SCHEMA, TABLE, Entry, to_table
 from lancespace_dir.manifest.versions import VersionFiles
+from lancespace_testing.waiting import until
 from plugins.dir.tests.manifests import as_rust_leaves_it, manifest_at, numbered, put, remove, rows, storage_at
 
 STARTS: dict[str, Callable[[Path], object]] = {
@@ -70,7 +70,7 @@ def test_of_two_that_create_the_manifest_the_second_goes_on_with_the_first_one_s
     assert rows(tmp_path).keys() == {"theirs", "ours"}
 
 
-def publish(manifest: Manifest, plan: plans.Plan, written: list[tuple[Any, Any]]) -> None:
+def publish(manifest: ManifestTable, plan: plans.Plan, written: list[tuple[Any, Any]]) -> None:
     manifest._writer.publish(plan, [fragment for fragment, _ in written])
 
 
@@ -150,7 +150,7 @@ def test_mutation_that_fails_leaves_the_others_of_its_batch(tmp_path: Path):
 
 def test_commits_do_without_a_place_for_the_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "not" / "there"))
-    manifest = Manifest(storage_at(tmp_path / "catalog"), commit_retries=20)
+    manifest = ManifestTable(storage_at(tmp_path / "catalog"), commit_retries=20)
 
     put(manifest, "a")
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from lance_namespace import LanceNamespace
 
 import lancespace
-from lancespace.testing import Conformance, Feature
+from lancespace_testing import Conformance, Feature
 
 MODES = {
     "compatibility": {},

@@ -22,10 +22,9 @@ from lance_namespace import (
 )
 
 from lancespace import Namespace, connect
-from lancespace_dir import checks, recovery
+from lancespace_dir import checks, recovery, repairs
 from lancespace_dir.checks import check
 from lancespace_dir.manifest.schema import SCHEMA, STORAGE_VERSION
-from lancespace_dir.repairs import DONE, mend
 from plugins.dir.tests.manifests import storage_at
 
 ROWS = [{"id": 1}]
@@ -135,7 +134,7 @@ def test_fsck_rebuilds_what_storage_proves(tmp_path: Path):
     assert (finding.kind, finding.subject) == (checks.DAMAGED_MANIFEST, "__manifest")
     assert "backup" in finding.detail
     assert "cannot prove" in finding.detail
-    assert [outcome for _, outcome in mend(namespace, [finding], older_than=WEEK)] == [DONE]
+    assert [outcome for _, outcome in repairs.repair(namespace, [finding], older_than=WEEK)] == [repairs.DONE]
 
     for client in (namespace, connect("dir", {"root": str(tmp_path), "dir_listing_enabled": "false"})):
         assert list(client.tables()) == ["plain"]
@@ -158,7 +157,7 @@ def test_managed_tables_are_rebuilt_with_their_versions(tmp_path: Path):
     versions = [one.version for one in namespace.list_table_versions("orders").versions]
     damage(tmp_path)
 
-    list(mend(namespace, list(check(namespace, older_than=WEEK)), older_than=WEEK))
+    list(repairs.repair(namespace, list(check(namespace, older_than=WEEK)), older_than=WEEK))
 
     fresh = connect("dir", {"root": str(tmp_path), "table_version_management": "true"})
     assert [one.version for one in fresh.list_table_versions("orders").versions] == versions

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from lance_namespace import ConcurrentModificationError, NamespaceNotFoundError
 
-from lancespace import Namespace, connect, jobs
-from lancespace.backends import creation
-from lancespace.handles import TableHandle
-from lancespace.jobs import JobFailedError, reserving
-from lancespace.jobs.stages import FOLDER, Stage
-from lancespace.storage import clock
-from lancespace_dir import changes, reservations
+import lancespace_jobs as jobs
+from lancespace import Namespace, connect
+from lancespace._storage import probes
+from lancespace_dir import mutations, reservations
+from lancespace_jobs import FOLDER, JobFailedError, Stage, TableSpec
+from lancespace_jobs import _stages as reserving
+from lancespace_tables import _creation as creation
 from plugins.dir.tests.test_repairs import age, once
 
 ROWS = [{"id": 1}]
@@ -61,13 +61,13 @@ def test_an_overwrite_beside_a_reader(ns: Namespace, other: Namespace):
 @pytest.mark.parametrize("mode", ["true", "false"], ids=["manifest", "V1"])
 def test_a_declaration_is_taken_back_beside_a_writer(tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch):
     ns = connect("dir", {"root": str(tmp_path), "manifest_enabled": mode})
-    handle = TableHandle.of(ns, "soon")
+    handle = TableSpec.of(ns, "soon")
     assert reserving.declare(handle)
 
     def write() -> None:
         lance.write_dataset(TABLE, tmp_path / "soon.lance")
 
-    owner, name = (changes, "take_out_table") if mode == "true" else (reservations, "delete_marks")
+    owner, name = (mutations, "take_out_table") if mode == "true" else (reservations, "delete_marks")
     with once(monkeypatch, owner, name, write):
         reserving.take_back(handle)
 
@@ -76,7 +76,7 @@ def test_a_declaration_is_taken_back_beside_a_writer(tmp_path: Path, mode: str, 
 
 def test_a_clean_up_beside_a_writer_that_is_about_to_commit(ns: Namespace, other: Namespace):
     ns.create_table("sales.orders", ROWS)
-    stage = Stage(TableHandle.of(ns, "sales.orders"), "import", "append")
+    stage = Stage(TableSpec.of(ns, "sales.orders"), "import", "append")
     stage.prepare()
     written = stage.write(TABLE.to_batches(), TABLE.schema)
 
@@ -100,7 +100,7 @@ def test_a_clean_up_by_a_clock_that_is_wrong_deletes_nothing(
     ns.insert_into_table("sales.orders", ROWS)
     location = Path(str(ns.describe_table("sales.orders").location))
     (location / FOLDER / "running").mkdir(parents=True)
-    monkeypatch.setattr(clock, "datetime", Ahead)
+    monkeypatch.setattr(probes, "datetime", Ahead)
 
     with pytest.raises(JobFailedError, match="clock of this machine is 30 days"):
         jobs.clean_up(other, "sales.orders", older_than=timedelta(0)).wait()

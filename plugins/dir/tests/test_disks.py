@@ -12,7 +12,7 @@ import pytest
 from lance_namespace import LanceNamespaceError
 
 from lancespace import Namespace, connect
-from lancespace.causes import table
+from lancespace.authoring import Cause
 
 BIG = pa.table({"text": [os.urandom(1000).hex() for _ in range(4000)]})
 CHANGES: dict[str, Callable[[Namespace], object]] = {
@@ -45,7 +45,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def refusal(change: str, place: Path, cause: table.Cause) -> None:
+def refusal(change: str, place: Path, cause: Cause) -> None:
     with connect("dir", {"root": str(place)}) as namespace:
         with pytest.raises(LanceNamespaceError) as caught:
             CHANGES[change](namespace)
@@ -61,11 +61,11 @@ def refusal(change: str, place: Path, cause: table.Cause) -> None:
 
 @pytest.mark.parametrize("change", ["create_table", "insert_into_table"])
 def test_a_full_disk(change: str, disk: Path):
-    refusal(change, disk, table.DISK_FULL)
+    refusal(change, disk, Cause.DISK_FULL)
 
 
 def test_a_table_that_found_no_room_can_be_created_again(disk: Path):
-    refusal("create_table", disk, table.DISK_FULL)
+    refusal("create_table", disk, Cause.DISK_FULL)
     mount("-o", "remount,size=64m", str(disk))
     with connect("dir", {"root": str(disk)}) as namespace:
         namespace.create_table("new", BIG)
@@ -75,7 +75,7 @@ def test_a_table_that_found_no_room_can_be_created_again(disk: Path):
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_read_only_disk(change: str, disk: Path):
     mount("-o", "remount,ro", str(disk))
-    refusal(change, disk, table.READ_ONLY)
+    refusal(change, disk, Cause.READ_ONLY)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -85,4 +85,4 @@ def test_a_directory_without_permission(change: str, tmp_path: Path):
         namespace.create_table("t", pa.table({"text": ["x", "y"]}))
     for path in (tmp_path, *tmp_path.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
-    refusal(change, tmp_path, table.NO_PERMISSION)
+    refusal(change, tmp_path, Cause.NO_PERMISSION)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import lancespace
-from lancespace.testing.samples import COUNT
+from lancespace_testing.samples import COUNT
 from plugins.dir.tests.modes import Properties
 from plugins.dir.tests.pausing import Pauses, pauses
 from plugins.dir.tests.support import COMPATIBILITY, OK, OURS, V1_ONLY, Client, outcome, write_table

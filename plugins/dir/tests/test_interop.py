@@ -10,9 +10,9 @@ import lance
 import pytest
 from lance_namespace import CountTableRowsRequest, UnsupportedOperationError
 
-from lancespace.testing.samples import COUNT
 from lancespace_dir.manifest.drafts import Draft
 from lancespace_dir.manifest.schema import NAMESPACE, Entry
+from lancespace_testing.samples import COUNT
 from plugins.dir.tests.support import (
     DEREGISTERED,
     MANIFEST,

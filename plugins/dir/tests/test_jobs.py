@@ -15,13 +15,13 @@ from lance.namespace import DirectoryNamespace
 from lance_namespace import DescribeTableRequest, InvalidInputError, ListTablesRequest
 
 from lancespace import connect
-from lancespace.engines import local
-from lancespace.engines.records import JobRecords
-from lancespace.engines.work import STOPPING
-from lancespace.functions import virtual_column
-from lancespace.tables.backfill import Backfill, Plan, fill_fragment
-from lancespace.tables.recipes import recipe_for
-from lancespace.testing.waiting import until
+from lancespace_jobs import JobRecords
+from lancespace_jobs import _local as local
+from lancespace_jobs._runner import STOPPING
+from lancespace_tables import virtual_column
+from lancespace_tables._backfill import Backfill, Plan, fill_fragment
+from lancespace_tables._column_values import recipe_for
+from lancespace_testing.waiting import until
 from plugins.dir.tests.processes import Process
 
 if TYPE_CHECKING:

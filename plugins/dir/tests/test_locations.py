@@ -12,10 +12,10 @@ import pytest
 from lance_namespace import CountTableRowsRequest, CreateTableRequest, InvalidInputError, InvalidTableStateError
 
 import lancespace
-from lancespace.testing.samples import COUNT
 from lancespace_dir import checks
 from lancespace_dir.manifest.reader import ManifestReader
 from lancespace_dir.manifest.schema import NAMESPACE, Entry
+from lancespace_testing.samples import COUNT
 from plugins.dir.tests.modes import WITH_MANIFEST, Properties
 from plugins.dir.tests.support import (
     COMPATIBILITY,

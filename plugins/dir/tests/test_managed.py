@@ -19,8 +19,7 @@ from lance_namespace import (
 
 import lancespace
 import lancespace_dir
-from lancespace.tables.manifests import ManifestDirectory
-from lancespace.tables.staged import StagedCommits
+from lancespace_tables import ManifestDirectory, StagedCommits
 from plugins.dir.tests.managing import (
     MANAGED,
     bypass,

@@ -9,7 +9,7 @@ import lance
 import pytest
 
 import lancespace
-from lancespace.testing.samples import stream
+from lancespace_testing.samples import stream
 from plugins.dir.tests.crashing import crashes
 from plugins.dir.tests.managing import bypass, connect, ids, numbers, staged_append, version_rows, versions, where
 from plugins.dir.tests.test_crashes import put_back

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lancespace_dir import changes
+from lancespace_dir import mutations
 from lancespace_dir.manifest import plans
 from lancespace_dir.manifest.plans import TIP_ROWS
 from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry
@@ -186,7 +186,7 @@ def test_a_cascade_costs_what_it_drops(is_listed: bool, tmp_path: Path):
 
         sys.settrace(trace)
         try:
-            manifest.mutate(lambda draft: changes.take_out_namespace(draft, ["a"], cascade=True))
+            manifest.mutate(lambda draft: mutations.take_out_namespace(draft, ["a"], cascade=True))
         finally:
             sys.settrace(None)
         assert manifest.get("a$t00007") is None

@@ -9,19 +9,18 @@ import pytest
 from lance_namespace import ConcurrentModificationError, TableNotFoundError
 
 from lancespace import Namespace, connect
-from lancespace.backends import creation
-from lancespace.tables.access import TableRef
-from lancespace.tables.clients import VersionClient
-from lancespace.testing.samples import COUNT, sample
-from lancespace_dir.catalogs import Place
-from lancespace_dir.v2 import ManifestCatalog
+from lancespace_dir.catalogs import CatalogEntry
+from lancespace_dir.manifest_catalog import ManifestCatalog
+from lancespace_tables import TableLocation, VersionClient
+from lancespace_tables import _creation as creation
+from lancespace_testing.samples import COUNT, sample
 from plugins.dir.tests import managing
 from plugins.dir.tests.support import V2_ONLY
 
 
 def test_a_drop_that_found_an_older_table_spares_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def find_older(*_: Any) -> tuple[Place, bool]:
-        return Place("0badcafe_t"), True
+    def find_older(*_: Any) -> tuple[CatalogEntry, bool]:
+        return CatalogEntry("0badcafe_t"), True
 
     with connect("dir", {"root": str(tmp_path)}) as namespace:
         namespace.create_table("t", sample())
@@ -34,7 +33,7 @@ def test_a_drop_that_found_an_older_table_spares_the_new_one(tmp_path: Path, mon
 
 
 def test_a_creator_loses_to_one_whose_table_was_dropped_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    write_files, exists = creation._write_files, TableRef.exists
+    write_files, exists = creation._write_files, TableLocation.exists
 
     with connect("dir", {"root": str(tmp_path)}) as namespace, connect("dir", {"root": str(tmp_path)}) as rival:
 
@@ -42,11 +41,11 @@ def test_a_creator_loses_to_one_whose_table_was_dropped_since(tmp_path: Path, mo
             monkeypatch.setattr(creation, "_write_files", write_files)
             written = write_files(*arguments)
             rival.create_table("t", sample())
-            monkeypatch.setattr(TableRef, "exists", look_after_the_drop)
+            monkeypatch.setattr(TableLocation, "exists", look_after_the_drop)
             return written
 
-        def look_after_the_drop(ref: TableRef) -> bool:
-            monkeypatch.setattr(TableRef, "exists", exists)
+        def look_after_the_drop(ref: TableLocation) -> bool:
+            monkeypatch.setattr(TableLocation, "exists", exists)
             rival.drop_table("t")
             return ref.exists()
 
@@ -115,17 +114,17 @@ def test_a_creator_who_cannot_tell_who_won_is_told_of_the_others(tmp_path: Path,
 def test_rows_for_a_declared_table_that_is_dropped_do_not_bring_it_back(
     mode: dict[str, str], act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    latest, properties = TableRef.latest, {"root": str(tmp_path), **mode}
+    latest, properties = TableLocation.latest, {"root": str(tmp_path), **mode}
 
     with connect("dir", properties) as namespace, connect("dir", properties) as rival:
 
-        def look_after_the_drop(ref: TableRef, branch: str | None = None) -> Any:
-            monkeypatch.setattr(TableRef, "latest", latest)
+        def look_after_the_drop(ref: TableLocation, branch: str | None = None) -> Any:
+            monkeypatch.setattr(TableLocation, "latest", latest)
             rival.drop_table("t")
             return ref.latest(branch)
 
         rival.declare_table("t")
-        monkeypatch.setattr(TableRef, "latest", look_after_the_drop)
+        monkeypatch.setattr(TableLocation, "latest", look_after_the_drop)
         with pytest.raises(TableNotFoundError):
             getattr(namespace, act)("t", sample(), **({"on": ["id"]} if act.startswith("merge") else {}))
 
@@ -133,16 +132,16 @@ def test_rows_for_a_declared_table_that_is_dropped_do_not_bring_it_back(
 
 
 def test_a_table_that_is_dropped_while_it_is_opened_was_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    open_ref = TableRef.open
+    open_ref = TableLocation.open
 
     with connect("dir", {"root": str(tmp_path)}) as namespace, connect("dir", {"root": str(tmp_path)}) as rival:
 
-        def open_after_the_drop(ref: TableRef, *arguments: Any) -> Any:
-            monkeypatch.setattr(TableRef, "open", open_ref)
+        def open_after_the_drop(ref: TableLocation, *arguments: Any) -> Any:
+            monkeypatch.setattr(TableLocation, "open", open_ref)
             rival.drop_table("t")
             return ref.open(*arguments)
 
         rival.create_table("t", sample())
-        monkeypatch.setattr(TableRef, "open", open_after_the_drop)
+        monkeypatch.setattr(TableLocation, "open", open_after_the_drop)
         with pytest.raises(TableNotFoundError):
             namespace.count_table_rows("t")

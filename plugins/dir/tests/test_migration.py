@@ -14,10 +14,10 @@ import pytest
 from lance_namespace import NamespaceAlreadyExistsError, TableAlreadyExistsError, UnsupportedOperationError
 
 import lancespace
-from lancespace.engines import JobState
-from lancespace.jobs import JobFailedError
-from lancespace.testing.waiting import until
+from lancespace.authoring import JobState
 from lancespace_dir import migrate, migration, unmigrated
+from lancespace_jobs import JobFailedError
+from lancespace_testing.waiting import until
 from plugins.dir.tests.modes import WITH_MANIFEST, Properties
 from plugins.dir.tests.pausing import Pauses, pauses
 from plugins.dir.tests.support import OK, OURS, V1_ONLY, V2_ONLY, Client, outcome, rows, write_table
@@ -103,7 +103,7 @@ def test_a_table_that_somebody_has_entered_meanwhile_stays_as_it_is(v1: Path, mo
 
     def late(batch: Any) -> int:
         with lancespace.connect("dir", {"root": str(v1)}) as other:
-            real(migration._Batch(*other.recipe(), ("t1",)))
+            real(migration._Batch(*other.connection_args(), ("t1",)))
         return real(batch)
 
     monkeypatch.setattr(migration, "enter", late)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lancespace
-from lancespace.storage.local import STAGED_PREFIX, is_staged
+from lancespace.authoring import STAGED_PREFIX, is_staged
 from lancespace_dir import checks
 from plugins.dir.tests.modes import EVERY_MODE, WITH_MANIFEST, Properties
 from plugins.dir.tests.pausing import Pauses, pauses

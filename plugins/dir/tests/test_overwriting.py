@@ -8,7 +8,7 @@ import pytest
 from lance_namespace import InvalidInputError
 
 import lancespace
-from lancespace.testing.samples import sample
+from lancespace_testing.samples import sample
 from plugins.dir.tests.support import V1_ONLY, V2_ONLY, write_table
 
 OURS = {"owner": "Ada"}

@@ -25,16 +25,15 @@ from lance_namespace import (
 
 import lancespace
 from lancespace import Namespace
-from lancespace.tables import appends
-from lancespace.tables.manifests import Manifest
-from lancespace.testing.samples import COUNT, sample
-from lancespace_dir.commits import Commit
-from lancespace_dir.managedversions import ManagedVersions
+from lancespace_dir.managed_versions import Commit, ManagedVersions
 from lancespace_dir.manifest import cleanup
 from lancespace_dir.manifest.cleanup import clean_up
 from lancespace_dir.manifest.reader import ManifestReader
 from lancespace_dir.manifest.schema import DIRECTORY
 from lancespace_dir.manifest.versions import VersionFiles
+from lancespace_tables import Manifest
+from lancespace_tables import _appends as appends
+from lancespace_testing.samples import COUNT, sample
 from plugins.dir.tests import managing
 from plugins.dir.tests.manifests import as_rust_leaves_it, manifest_at, put, remove, rows, storage_at
 from plugins.dir.tests.pausing import Pauses, pauses

@@ -14,8 +14,8 @@ import pytest
 from lance.fragment import write_fragments
 from lance_namespace import CountTableRowsRequest
 
-from lancespace.testing.samples import COUNT
 from lancespace_dir.manifest.schema import NAMESPACE, SCHEMA, Entry, to_table
+from lancespace_testing.samples import COUNT
 from plugins.dir.tests import processes
 from plugins.dir.tests.support import MANIFEST, OK, OURS, PYLANCE, Client, Id, manifest_table, outcome, rows
 

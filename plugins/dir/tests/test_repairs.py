@@ -22,13 +22,12 @@ from lance_namespace import (
 )
 
 from lancespace import Namespace, connect
-from lancespace.backends import creation
-from lancespace.jobs.stages import FOLDER
-from lancespace_dir import changes, checks, look, repairs, reservations
+from lancespace_dir import checks, look, mutations, repairs, reservations
 from lancespace_dir.checks import Finding, check
 from lancespace_dir.listing import Listing
-from lancespace_dir.repairs import DONE, GONE, mend, mends
 from lancespace_dir.root import CLAIM
+from lancespace_jobs import FOLDER
+from lancespace_tables import _creation as creation
 
 WEEK = timedelta(days=7)
 ROWS = [{"id": 1}]
@@ -48,8 +47,8 @@ def fsck(tmp_path: Path) -> Namespace:
 
 
 def repair(namespace: Namespace, older_than: timedelta = WEEK, *, orphans: bool = False) -> list[tuple[str, str]]:
-    found = [one for one in check(namespace, older_than=older_than) if mends(one, orphans=orphans)]
-    return [(one.kind, outcome) for one, outcome in mend(namespace, found, older_than=older_than)]
+    found = [one for one in check(namespace, older_than=older_than) if repairs.plan_repair(one, orphans=orphans)]
+    return [(one.kind, outcome) for one, outcome in repairs.repair(namespace, found, older_than=older_than)]
 
 
 def age(path: Path) -> None:
@@ -125,8 +124,8 @@ def test_a_row_comes_back_if_its_table_was_written_at_that_moment(
     def write() -> None:
         lance.write_dataset(pa.Table.from_pylist(ROWS), tmp_path / "orders")
 
-    with once(monkeypatch, changes, "take_out_table", write):
-        assert repair(fsck) == [(checks.MISSING_LOCATION, GONE)]
+    with once(monkeypatch, mutations, "take_out_table", write):
+        assert repair(fsck) == [(checks.MISSING_LOCATION, repairs.GONE)]
 
     assert ns.table("sales.orders").count() == 1
 
@@ -139,7 +138,7 @@ def test_a_row_that_is_another_one_by_now_stays(ns: Namespace, fsck: Namespace, 
     ns.drop_table("sales.orders")
     ns.declare_table("sales.orders", location="elsewhere")
 
-    assert [outcome for _, outcome in mend(fsck, findings, older_than=WEEK)] == [GONE]
+    assert [outcome for _, outcome in repairs.repair(fsck, findings, older_than=WEEK)] == [repairs.GONE]
     assert str(ns.describe_table("sales.orders").location).endswith("elsewhere")
 
 
@@ -156,8 +155,8 @@ def test_a_reservation_whose_writer_comes_back_keeps_its_data(
     def write() -> None:
         lance.write_dataset(pa.Table.from_pylist(ROWS), tmp_path / "soon.lance")
 
-    owner, name = (changes, "take_out_table") if mode == "true" else (look.Look, "is_old")
-    steps = mend(fsck, findings, older_than=WEEK)
+    owner, name = (mutations, "take_out_table") if mode == "true" else (look.Look, "is_old")
+    steps = repairs.repair(fsck, findings, older_than=WEEK)
     with once(monkeypatch, owner, name, write):
         list(steps)
 
@@ -169,7 +168,7 @@ def test_an_orphan_that_is_registered_before_the_claim_is_kept(
 ):
     place = orphan(tmp_path)
     with once(monkeypatch, Listing, "claim", lambda: ns.register_table("sales.found", location=place.name)):
-        assert repair(fsck, orphans=True) == [(checks.ORPHAN_TABLE, GONE)]
+        assert repair(fsck, orphans=True) == [(checks.ORPHAN_TABLE, repairs.GONE)]
 
     assert ns.table("sales.found").count() == 1
     assert not list(place.glob(f"{CLAIM}*"))
@@ -193,7 +192,7 @@ def test_an_orphan_that_fsck_claimed_or_deleted_cannot_be_entered(
     age(place)
 
     with (
-        once(monkeypatch, changes, "enter_table", lambda: repair(fsck, orphans=True)),
+        once(monkeypatch, mutations, "enter_table", lambda: repair(fsck, orphans=True)),
         pytest.raises(InvalidTableStateError, match="deleted"),
     ):
         calls[call]()
@@ -209,7 +208,7 @@ def test_a_table_that_was_replaced_by_files_that_fsck_deletes_comes_back(
     place = orphan(tmp_path)
     ns.create_table("sales.orders", ROWS)
     with (
-        once(monkeypatch, changes, "enter_table", lambda: repair(fsck, orphans=True)),
+        once(monkeypatch, mutations, "enter_table", lambda: repair(fsck, orphans=True)),
         pytest.raises(InvalidTableStateError, match="deleted"),
     ):
         ns.register_table("sales.orders", location=place.name, mode="Overwrite")
@@ -222,14 +221,14 @@ def test_an_interrupted_deletion_of_an_orphan_is_finished(ns: Namespace, fsck: N
     Listing(ns.backend.storage).claim(place.name)
     age(place)
 
-    assert repair(fsck, orphans=True) == [(checks.ORPHAN_TABLE, DONE)]
+    assert repair(fsck, orphans=True) == [(checks.ORPHAN_TABLE, repairs.DONE)]
     assert not place.exists()
 
 
 def test_a_young_orphan_may_be_about_to_be_registered(ns: Namespace, fsck: Namespace, tmp_path: Path):
     lance.write_dataset(pa.Table.from_pylist(ROWS), tmp_path / "new")
 
-    assert repair(fsck, orphans=True) == [(checks.ORPHAN_TABLE, GONE)]
+    assert repair(fsck, orphans=True) == [(checks.ORPHAN_TABLE, repairs.GONE)]
     ns.register_table("sales.new", location="new")
     assert ns.table("sales.new").count() == 1
 
@@ -257,7 +256,7 @@ def test_what_is_old_by_the_clock_of_this_machine_alone_is_left_alone(
     monkeypatch.setattr(look, "datetime", Ahead)
     assert len(list(check(fsck, older_than=WEEK))) == 2
 
-    assert repair(fsck) == [(checks.STALE_RESERVATION, GONE), (checks.ORPHAN_DIRECTORY, GONE)]
+    assert repair(fsck) == [(checks.STALE_RESERVATION, repairs.GONE), (checks.ORPHAN_DIRECTORY, repairs.GONE)]
     assert ns.table("sales.soon").exists()
     assert (tmp_path / "0123abcd_left" / "data").exists()
 
@@ -271,7 +270,7 @@ def test_an_equal_row_that_was_entered_again_is_young(ns: Namespace, fsck: Names
     ns.declare_table("sales.orders", location="orders")
 
     assert list(check(fsck, older_than=WEEK)) == []
-    assert [outcome for _, outcome in mend(fsck, findings, older_than=WEEK)] == [GONE]
+    assert [outcome for _, outcome in repairs.repair(fsck, findings, older_than=WEEK)] == [repairs.GONE]
     assert ns.describe_table("sales.orders").location
 
 
@@ -287,9 +286,9 @@ def test_an_equal_row_that_is_entered_right_before_the_repair_stays(
         ns.drop_table("orders")
         ns.declare_table("orders", location=location)
 
-    steps = mend(fsck, findings, older_than=WEEK)
+    steps = repairs.repair(fsck, findings, older_than=WEEK)
     with once(monkeypatch, reservations, "take_out", again):
-        assert [outcome for _, outcome in steps] == [GONE]
+        assert [outcome for _, outcome in steps] == [repairs.GONE]
     assert ns.describe_table("orders").location
     assert ns.create_table("orders", ROWS).version == 1
 
@@ -302,7 +301,7 @@ def test_a_missing_location_is_found_in_a_catalog_that_others_change_all_the_tim
     for number in range(20):
         ns.create_namespace(f"n{number}")
 
-    assert repair(fsck) == [(checks.MISSING_LOCATION, DONE)]
+    assert repair(fsck) == [(checks.MISSING_LOCATION, repairs.DONE)]
     assert not ns.table("sales.orders").exists()
 
 
@@ -315,10 +314,10 @@ def test_files_of_a_job_that_goes_on_right_before_the_repair_stay(
     (staged / "one.lance").touch()
     age(staged)
 
-    def delete(given: repairs.Repair, finding: Finding) -> bool:
+    def delete(given: repairs.Context, finding: Finding) -> bool:
         (staged / "two.lance").touch()
         return repairs._delete(given, finding)
 
-    monkeypatch.setitem(repairs._REPAIRS, checks.LEFTOVER, delete)
-    assert repair(fsck) == [(checks.LEFTOVER, GONE)]
+    monkeypatch.setitem(repairs._REPAIRS, checks.LEFTOVER, ("delete it", delete))
+    assert repair(fsck) == [(checks.LEFTOVER, repairs.GONE)]
     assert {file.name for file in staged.iterdir()} == {"one.lance", "two.lance"}

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import lance
-import pyarrow as pa
 import pytest
 from lance.fragment import write_fragments
 
-from lancespace_dir.manifest import datafiles, protobuf
+from lancespace_dir.manifest import protobuf, snapshots
 from lancespace_dir.manifest.fragments import Fragment, deletion_file, new_fragment
-from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, Entry, to_table
+from lancespace_dir.manifest.schema import DIRECTORY, SCHEMA, TABLE, Entry, to_table
 from lancespace_dir.manifest.snapshots import Snapshot
-from lancespace_dir.manifest.versions import VersionFiles
-from plugins.dir.tests.manifests import as_rust_leaves_it, manifest_at, numbered, put, remove, storage_at
+from lancespace_dir.manifest.versions import VersionFiles, name_of
+from plugins.dir.tests.manifests import as_rust_leaves_it, manifest_at, numbered, put, remove, rows, storage_at
 
 INDEX_SECTION, TIMESTAMP, TRANSACTION_FILE, TRANSACTION = 6, 7, 12, 23
 UPDATE = 108
@@ -118,43 +117,28 @@ def test_what_is_not_plain_is_found_out(tmp_path: Path):
     assert not Snapshot(with_field(found.data, 99, 1)).is_plain
 
 
+def test_lance_reads_and_commits_what_has_an_unknown_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    put(manifest_at(tmp_path), "a")
+    monkeypatch.setattr(snapshots, "_FORMAT_VERSION", (0, 99))
+    assert Snapshot.parse((tmp_path / "__manifest" / "_versions" / name_of(2)).read_bytes()) is None
+
+    manifest, other = manifest_at(tmp_path), manifest_at(tmp_path)
+    put(manifest, "b")
+    put(other, "c")
+    remove(manifest, "a")
+
+    assert rows(tmp_path).keys() == {"b", "c"}
+    monkeypatch.undo()
+    assert all(snapshot(tmp_path, version).is_plain for version in range(1, 6))
+    put(other, "d")
+    assert rows(tmp_path).keys() == {"b", "c", "d"}
+
+
 def with_field(data: bytes, number: int, value: int) -> bytes:
     """The file of a version of a later Lance, which has a field more."""
     (start,) = struct.unpack_from("<Q", data, len(data) - 16)
     message = data[start + 4 : -16] + protobuf.encode([(number, value)])
     return data[:start] + struct.pack("<I", len(message)) + message + data[-16:]
-
-
-def test_data_file_is_what_lance_would_write_without_compression(tmp_path: Path):
-    put(manifest_at(tmp_path), "x")
-    plain = pa.schema([column.with_metadata({"lance-encoding:compression": "none"}) for column in SCHEMA])
-    entries = [Entry(f"n{number}", NAMESPACE, None, '{"a":"b"}') for number in range(300)]
-    rows = to_table([*entries, Entry("v", TABLE, "at_v", None, ("x", "y"))], SCHEMA)
-
-    ours = datafiles.write(storage_at(tmp_path), rows)
-    (theirs,) = write_fragments(
-        rows.cast(plain), tmp_path / "theirs", schema=plain, mode="create", data_storage_version=STORAGE_VERSION
-    )
-
-    found = (tmp_path / DIRECTORY / "data" / ours.files[0].path).read_bytes()
-    assert found == (tmp_path / "theirs" / "data" / theirs.files[0].path).read_bytes()
-    assert ours.physical_rows == theirs.physical_rows
-    for name in ("fields", "column_indices", "file_major_version", "file_minor_version", "file_size_bytes"):
-        assert getattr(ours.files[0], name) == getattr(theirs.files[0], name)
-
-
-def test_other_columns_are_not_usual(tmp_path: Path):
-    put(manifest_at(tmp_path), "x")
-    found = snapshot(tmp_path, 1)
-    assert datafiles.is_usual(found, SCHEMA)
-
-    table(tmp_path).add_columns({"theirs": "object_id"})
-    assert not datafiles.is_usual(snapshot(tmp_path, 2), table(tmp_path).schema)
-    table(tmp_path).drop_columns(["theirs"])
-    table(tmp_path).add_columns({"again": "object_id"})
-    table(tmp_path).drop_columns(["again"])
-    assert table(tmp_path).schema == SCHEMA
-    assert datafiles.is_usual(snapshot(tmp_path, table(tmp_path).version), SCHEMA)
 
 
 def test_a_file_that_is_no_version_is_refused():

@@ -9,7 +9,7 @@ import lance
 import pytest
 
 from lancespace_dir.manifest import cleanup, plans, upkeep
-from lancespace_dir.manifest.committer import Manifest
+from lancespace_dir.manifest.committer import ManifestTable
 from lancespace_dir.manifest.plans import TIP_ROWS
 from lancespace_dir.manifest.reader import ManifestReader
 from lancespace_dir.manifest.schema import DIRECTORY, SCHEMA, TABLE, Entry, to_table
@@ -63,7 +63,7 @@ def test_upkeep_indexes_large_manifests_and_look_ups_use_it(tmp_path: Path, monk
 def test_upkeep_runs_as_the_catalog_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(upkeep, "EVERY_VERSIONS", 4)
     monkeypatch.setattr(cleanup, "KEEP_VERSIONS", 3)
-    manifest = Manifest(storage_at(tmp_path), commit_retries=20)
+    manifest = ManifestTable(storage_at(tmp_path), commit_retries=20)
     for number in range(24):
         put(manifest, f"t{number}")
         manifest.close()

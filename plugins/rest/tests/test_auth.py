@@ -22,7 +22,7 @@ from lance_namespace import (
 )
 
 import lancespace
-from lancespace import registry
+from lancespace.authoring import registry
 from plugins.rest.tests.support import Reply, Seen, Server, error, reply, stall
 
 
@@ -228,7 +228,7 @@ def test_token_endpoint_that_says_nothing():
 
 
 STRANGER = """
-from lancespace import Property
+from lancespace.authoring import Property
 from lancespace_rest.auth import AuthMethod
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from lance_namespace import LanceNamespaceError, ServiceUnavailableError
 
-from lancespace.arrow import from_ipc_file
+from lancespace.authoring import from_ipc_file
 from plugins.rest.tests.support import Reply, Server, reset
 from plugins.rest.tests.test_results import QUERY, Form, as_file, as_stream, table
 

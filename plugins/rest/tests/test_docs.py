@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lancespace import registry
+from lancespace.authoring import registry
 from lancespace_rest.settings import PROPERTIES
 from tools.workspace import ROOT
 

@@ -10,7 +10,7 @@ import lance_namespace as spec
 import pytest
 from lance_namespace import ErrorCode, InternalError, LanceNamespaceError, from_error_code
 
-from lancespace_rest.failures import shortened
+from lancespace_rest.errors import shortened
 from plugins.rest.tests.support import Reply, Server, error, reply, reset
 
 HTML = {"content-type": "text/html"}

@@ -11,12 +11,10 @@ from urllib.parse import unquote
 import pytest
 from lance_namespace import InternalError, InvalidInputError, UnauthenticatedError
 
-from lancespace.arrow import ArrowData
-from lancespace.operations import OPERATIONS
-from lancespace.requests import build
-from lancespace.testing.samples import sample, stream
-from lancespace.upstream import namespace_class
+from lancespace._requests import build
+from lancespace.authoring import OPERATIONS, ArrowData, namespace_class
 from lancespace_rest.auth import Call
+from lancespace_testing.samples import sample, stream
 from plugins.rest.tests.support import Seen, Server, reply
 
 
@@ -144,7 +142,7 @@ def test_identity_and_context_beside_arrow_data(server: Server):
 def test_pylance_has_the_same_interface():
     from lance.namespace import DynamicContextProvider
 
-    from lancespace_rest.providers import ContextProvider
+    from lancespace_rest.backend import ContextProvider
 
     assert DynamicContextProvider.__abstractmethods__ == {"provide_context"}
     assert hasattr(ContextProvider, "provide_context")

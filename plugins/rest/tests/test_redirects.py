@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lance_namespace import InvalidInputError
 
-from lancespace.testing.samples import sample
+from lancespace_testing.samples import sample
 from plugins.rest.tests.certificates import Authority
 from plugins.rest.tests.support import Reply, Seen, Server, reply
 

@@ -11,8 +11,8 @@ import pytest
 import requests
 from lance_namespace import InternalError, ServiceUnavailableError, UnauthenticatedError
 
-from lancespace.testing.samples import sample
 from lancespace_rest.auth import Call
+from lancespace_testing.samples import sample
 from plugins.rest.tests.support import Reply, Seen, Server, error, reply, stall
 from plugins.rest.tests.test_auth import TokenEndpoint, oauth2, properties
 

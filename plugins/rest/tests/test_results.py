@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 from lance_namespace import InternalError
 
-from lancespace.arrow import from_ipc_file
-from lancespace.operations import OPERATIONS
+from lancespace.authoring import OPERATIONS, from_ipc_file
 from plugins.rest.tests.support import Reply, Server
 
 FILE, STREAM = "application/vnd.apache.arrow.file", "application/vnd.apache.arrow.stream"

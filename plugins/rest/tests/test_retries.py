@@ -16,11 +16,10 @@ import pytest
 from lance_namespace import InvalidInputError, LanceNamespaceError, ServiceUnavailableError, ThrottlingError
 
 import lancespace
-from lancespace.models import model
-from lancespace.operations import OPERATIONS
-from lancespace.testing.samples import sample, stream
+from lancespace.authoring import OPERATIONS, model
 from lancespace_rest import bodies
-from lancespace_rest.retries import RetryPolicy, is_safe_after_failure, is_safe_after_status, retry_after
+from lancespace_rest.retries import RetryPolicy, is_safe_after_status, retry_after
+from lancespace_testing.samples import sample, stream
 from plugins.rest.tests.support import Reply, Server, error, reply, reset
 
 QUICK = {"retry__max_wait": "0.01"}
@@ -283,8 +282,6 @@ def test_data_that_is_none():
 
 @pytest.mark.parametrize("row", OPERATIONS.values(), ids=lambda row: row.name)
 def test_the_table_says_what_is_safe(row: Any):
-    assert is_safe_after_failure(row, unsent=True)
-    assert is_safe_after_failure(row, unsent=False) is not row.writes
     assert is_safe_after_status(row, 429)
     assert is_safe_after_status(row, 503) is not row.writes
     assert not is_safe_after_status(row, 500)

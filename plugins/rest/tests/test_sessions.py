@@ -19,7 +19,7 @@ import pytest
 from lance_namespace import ServiceUnavailableError
 
 import lancespace
-from lancespace.testing.samples import sample
+from lancespace_testing.samples import sample
 from plugins.rest.tests.support import Reply, Seen, Server, reply, reset, stall
 
 

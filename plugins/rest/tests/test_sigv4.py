@@ -12,7 +12,7 @@ import pytest
 from lance_namespace import UnauthenticatedError
 
 import lancespace
-from lancespace.testing.samples import sample
+from lancespace_testing.samples import sample
 from plugins.rest.tests.support import Reply, Seen, Server, error, reply
 
 KEY, SECRET, TOKEN = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "session-token"

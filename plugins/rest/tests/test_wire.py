@@ -13,10 +13,9 @@ from lance_namespace_urllib3_client.api_client import ApiClient
 from lance_namespace_urllib3_client.configuration import Configuration
 from pydantic import BaseModel
 
-from lancespace.models import model
-from lancespace.operations import OPERATIONS, Operation, Payload
-from lancespace.testing import examples
-from lancespace.testing.samples import sample, stream
+from lancespace.authoring import OPERATIONS, Operation, Payload, model
+from lancespace_testing import examples
+from lancespace_testing.samples import sample, stream
 from plugins.rest.tests.support import Reply, Seen, Server
 
 every_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda row: row.name)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lancespace import Namespace, connect
-from lancespace.principals import Principal
-from lancespace.principals import acting as acting_as
-from lancespace.properties import Property, Settings
+from lancespace.authoring import Principal, Property, Settings
+from lancespace.authoring import acting as acting_as
 
 
 def policy(folder: Path, **grants: tuple[str, str]) -> str:

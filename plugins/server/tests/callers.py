@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pyarrow as pa
 
-from lancespace.testing.samples import COUNT, sample, stream
-from lancespace.testing.waiting import until
+from lancespace_testing.samples import COUNT, sample, stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.hosting import Running, client
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lancespace.testing.waiting import until
+from lancespace_testing.waiting import until
 from tools.ensure import NGINX
 
 DEPLOY = Path(__file__).parents[1] / "deploy"

@@ -14,7 +14,7 @@ import pytest
 from lance_namespace import InvalidInputError
 
 from lancespace import connect
-from lancespace.principals import PRINCIPAL, Principal
+from lancespace.authoring import PRINCIPAL, Principal
 from lancespace_server import ServerSettings, create_app, pace
 from lancespace_server.request import Answer, Request
 from lancespace_server.serving import open_namespace

@@ -17,7 +17,7 @@ import httpx
 import jwt
 import pytest
 
-from lancespace.testing.waiting import until
+from lancespace_testing.waiting import until
 from plugins.server.tests.answered import has_answer
 from plugins.server.tests.callers import connection
 from plugins.server.tests.credentials import AUDIENCE, ISSUER, Authority, Signer

@@ -10,12 +10,11 @@ import pytest
 from lance_namespace import InvalidInputError, PermissionDeniedError
 
 import lancespace
-from lancespace.operations import OPERATIONS
-from lancespace.principals import Principal, acting
-from lancespace.testing import examples
-from lancespace.testing.samples import sample, stream
+from lancespace.authoring import OPERATIONS, Principal, acting
 from lancespace_server.needs import action_of
 from lancespace_server.policy import Policy
+from lancespace_testing import examples
+from lancespace_testing.samples import sample, stream
 from plugins.server.tests.hosting import Running, client, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
@@ -129,7 +128,7 @@ def test_every_operation_has_a_class():
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda row: row.name)
-def test_nothing_passes_without_a_grant(tmp_path: Path, operation: lancespace.operations.Operation):
+def test_nothing_passes_without_a_grant(tmp_path: Path, operation: lancespace._operations.Operation):
     load(tmp_path, POLICY)
     properties = {"wrappers": "authz", "authz.policy": str(tmp_path / "policy.toml")}
     namespace = lancespace.connect("memory", properties)

@@ -18,11 +18,12 @@ from lance_namespace import (
     TableNotFoundError,
 )
 
-from lancespace import Namespace, connect, views
-from lancespace.functions import virtual_column
-from lancespace.operations import OPERATIONS
-from lancespace.testing.waiting import until
+import lancespace_views as views
+from lancespace import Namespace, connect
+from lancespace.authoring import OPERATIONS
 from lancespace_server import ServerSettings, create_app
+from lancespace_tables import virtual_column
+from lancespace_testing.waiting import until
 from plugins.rest.tests.support import Seen, Server, reply
 from plugins.server.tests.hosting import Running, catalog_url, client, served
 

@@ -20,11 +20,11 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from lancespace.testing.samples import sample, stream
 from lancespace_server import ServerSettings
 from lancespace_server.pace import TRUST
 from lancespace_server.protocol import GuardedProtocol
 from lancespace_server.request import Answer, Request
+from lancespace_testing.samples import sample, stream
 from plugins.server.tests.callers import ARROW
 from plugins.server.tests.hosting import Running, served
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 
 from lancespace import connect
-from lancespace.testing.samples import sample, stream
 from lancespace_server import ServerSettings, create_app
+from lancespace_testing.samples import sample, stream
 from plugins.server.tests.hosting import client, served
 
 PAGE = "https://pages.example"

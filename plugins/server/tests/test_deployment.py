@@ -23,7 +23,7 @@ import pytest
 from lance_namespace import PermissionDeniedError, TableNotFoundError
 
 from lancespace import Namespace, connect
-from lancespace.testing.waiting import until
+from lancespace_testing.waiting import until
 from plugins.server.tests.credentials import Authority
 from plugins.server.tests.fronting import DEPLOY, nginx, replacing
 from plugins.server.tests.hosting import Running, client, running

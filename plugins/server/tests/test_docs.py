@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lancespace.operations import OPERATIONS
-from lancespace.principals import Principal
+from lancespace.authoring import OPERATIONS, Principal
 from lancespace_server import ServerSettings
 from lancespace_server.__main__ import parser
 from lancespace_server.policy import ACTIONS, Policy

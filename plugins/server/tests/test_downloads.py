@@ -8,9 +8,9 @@ import threading
 import pyarrow as pa
 import pytest
 
-from lancespace.testing.waiting import until
 from lancespace_server import ServerSettings
 from lancespace_server.downloads import Abandoned, Chunk, Download
+from lancespace_testing.waiting import until
 
 MIB = 1 << 20
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lancespace.testing.waiting import until
 from lancespace_server import wire
 from lancespace_server.failures import Failure
 from lancespace_server.rates import Rates
+from lancespace_testing.waiting import until
 from plugins.server.tests.hosting import Running, catalog_url, client, served
 
 STRANGERS = 5

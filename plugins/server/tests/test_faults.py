@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lancespace.testing.samples import COUNT, sample, stream
-from lancespace.testing.waiting import until
+from lancespace_testing.samples import COUNT, sample, stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.callers import (
     ARROW,
     BIG,

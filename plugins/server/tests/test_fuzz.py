@@ -10,7 +10,7 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from lancespace.testing.samples import sample, stream
+from lancespace_testing.samples import sample, stream
 from plugins.server.tests.hosting import Running, client, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}

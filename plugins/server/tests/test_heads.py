@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
-from lancespace.testing.waiting import until
 from lancespace_server.pace import TRUST
 from lancespace_server.protocol import MAX_HEAD_BYTES
+from lancespace_testing.waiting import until
 from plugins.server.tests.callers import connection, head, received
 from plugins.server.tests.hosting import Running, client, served
 

@@ -9,9 +9,9 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from lancespace.operations import OPERATIONS
-from lancespace.testing.samples import COUNT, sample, stream
-from lancespace.testing.waiting import until
+from lancespace.authoring import OPERATIONS
+from lancespace_testing.samples import COUNT, sample, stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.hosting import Running, client, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}

@@ -18,12 +18,12 @@ import pytest
 from lance_namespace import InternalError, ServiceUnavailableError, TableNotFoundError
 
 from lancespace import connect
-from lancespace.testing.samples import COUNT, sample, stream
-from lancespace.testing.waiting import until
 from lancespace_server import idempotency
 from lancespace_server.failures import Failure
 from lancespace_server.idempotency import Kept, Ledger
 from lancespace_server.interruptions import Outcome, Recovery, Unknown
+from lancespace_testing.samples import COUNT, sample, stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.hosting import Running, client, served
 from tests.emulators.proxy import Fault, Proxy, proxy_to
 

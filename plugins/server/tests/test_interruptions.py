@@ -24,16 +24,17 @@ from lance_namespace import (
     ServiceUnavailableError,
 )
 
-from lancespace import Namespace, connect, requests
-from lancespace.operations import OPERATIONS, Operation
-from lancespace.tables import appends
-from lancespace.testing import examples
-from lancespace.testing.samples import COUNT, sample
-from lancespace.testing.staging import stage_append
-from lancespace.testing.waiting import until
-from lancespace.writes import marking
+from lancespace import Namespace, connect
+from lancespace import _requests as requests
+from lancespace.authoring import OPERATIONS, Operation, marking
 from lancespace_server.failures import Failure
 from lancespace_server.interruptions import Recovery, Unknown
+from lancespace_tables import _appends as appends
+from lancespace_tables import _creation as creation
+from lancespace_testing import examples
+from lancespace_testing.samples import COUNT, sample
+from lancespace_testing.staging import stage_append
+from lancespace_testing.waiting import until
 from plugins.server.tests.acting import acting, policy, under
 from plugins.server.tests.hosting import served
 
@@ -52,8 +53,7 @@ import os
 import signal
 from pathlib import Path
 
-from lancespace.properties import Property
-from lancespace.wrappers import OperationWrapper
+from lancespace.authoring import OperationWrapper, Property
 
 
 class Killer(OperationWrapper):
@@ -381,7 +381,7 @@ def test_a_table_whose_properties_were_not_set_any_more_is_not_reported_as_done(
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(catalog.backend, step, die)
+    monkeypatch.setattr(creation if mode == "create" else catalog.backend, step, die)
     with marking("mine"), pytest.raises(KeyboardInterrupt):
         catalog.create_table("t", LARGE.slice(0, 2), mode=mode, properties={"p": "q"})
 

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from lance_namespace import ServiceUnavailableError, UnauthenticatedError
 
-from lancespace.principals import Principal
+from lancespace.authoring import Principal
 from lancespace_server import ServerSettings
 from lancespace_server.auth import jwks
 from lancespace_server.auth.jwks import Jwks

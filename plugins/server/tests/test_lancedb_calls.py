@@ -24,7 +24,7 @@ import pytest
 from lancedb.index import BTree
 from lancedb.namespace import LanceNamespaceDBConnection
 
-from lancespace.testing.waiting import until
+from lancespace_testing.waiting import until
 from plugins.server.tests.hosting import Running, client, served
 
 ROWS = pa.table({"id": [1, 2, 3], "vector": pa.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]], pa.list_(pa.float32(), 2))})

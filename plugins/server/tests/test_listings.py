@@ -10,7 +10,7 @@ import pytest
 from lance_namespace import InvalidInputError, ListTablesRequest, ListTablesResponse
 
 from lancespace import Namespace
-from lancespace.operations import OPERATIONS
+from lancespace.authoring import OPERATIONS
 from lancespace_server import listings
 from lancespace_server.authorization import AuthorizationWrapper
 from plugins.server.tests.acting import Around, acting, policy, under

@@ -19,15 +19,14 @@ from lance_namespace import (
     TransactionNotFoundError,
 )
 
-from lancespace.functions import virtual_column
-from lancespace.operations import OPERATIONS, Subject
-from lancespace.principals import Principal
-from lancespace.testing import examples
-from lancespace.testing.samples import COUNT
-from lancespace.testing.waiting import until
+from lancespace.authoring import OPERATIONS, Principal, Subject
 from lancespace_server.authorization import AuthorizationWrapper, authorize, with_policy
 from lancespace_server.needs import action_of
 from lancespace_server.policy import Policy
+from lancespace_tables import virtual_column
+from lancespace_testing import examples
+from lancespace_testing.samples import COUNT
+from lancespace_testing.waiting import until
 from plugins.server.tests.acting import Around, acting, policy, under
 
 CANCEL = [{"set_status_action": {"status": "Canceled"}}]
@@ -73,7 +72,7 @@ class TestTransactions:
 
 @pytest.mark.parametrize("backend", ["memory", "dir"])
 def test_a_view_needs_to_read_its_sources_only(tmp_path: Path, backend: str):
-    grants = {"writer": ("write", "view"), "reader": ("read", "**"), "maker": ("read write", "view things")}
+    grants = {"writer": ("write", "view"), "reader": ("read", "**"), "maker": ("read write", "view t")}
     root = {"root": str(tmp_path / "catalog")} if backend == "dir" else {}
     namespace = under(policy(tmp_path, **grants), backend, **root)
     fields = examples.fields("create_materialized_view")
@@ -81,13 +80,13 @@ def test_a_view_needs_to_read_its_sources_only(tmp_path: Path, backend: str):
         namespace.create_table(examples.TABLE, examples.data("create_table"))
         namespace.create_table("secret", examples.data("create_table"))
 
-    missing = {"writer": "read 'things'", "reader": "write 'view'"}
+    missing = {"writer": "read 't'", "reader": "write 'view'"}
     for principal, grant in missing.items():
         with acting(principal), pytest.raises(PermissionDeniedError, match=grant):
             namespace.create_materialized_view(**fields)
     with acting("maker"):
         for other in ("secret", "absent"):
-            spy = fields["source_query"].replace("things", other)
+            spy = fields["source_query"].replace("FROM t", f"FROM {other}")
             with pytest.raises(PermissionDeniedError, match=f"no grant to read '{other}', which describe_table needs"):
                 namespace.create_materialized_view(**{**fields, "source_query": spy})
         namespace.create_materialized_view(**fields)

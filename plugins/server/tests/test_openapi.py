@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lancespace.operations import OPERATIONS, Operation, Payload
+from lancespace.authoring import OPERATIONS, Operation, Payload
 from lancespace_server.openapi import document
 from lancespace_server.settings import API_KEYS_VARIABLE, ServerSettings
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lancespace.operations import OPERATIONS
+from lancespace.authoring import OPERATIONS
 from lancespace_server.pace import CALM, DOUBT_SECONDS, FAST_SECONDS, MOST_TRUST, STALL_SECONDS, TRUST, Pace
 
 READ = OPERATIONS["describe_table"]

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lancespace.testing.waiting import until
 from lancespace_server.routes import _remembered, decode
+from lancespace_testing.waiting import until
 from plugins.server.tests.answered import has_answer
 from plugins.server.tests.callers import connection, head
 from plugins.server.tests.credentials import AUDIENCE, ISSUER

@@ -14,7 +14,7 @@ from lance.namespace import RestNamespace
 from lance_namespace import LanceNamespace
 from pydantic import BaseModel
 
-from lancespace.testing import Conformance, Feature
+from lancespace_testing import Conformance, Feature
 from plugins.server.tests.hosting import Running, catalog_url
 from tests.conformance import calling
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lancespace.testing.samples import sample, stream
-from lancespace.testing.waiting import until
+from lancespace_testing.samples import sample, stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.callers import ARROW, chunk, connection, head
 from plugins.server.tests.hosting import Running, client, served
 

@@ -18,8 +18,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from lancespace.operations import OPERATIONS
-from lancespace.testing.samples import sample, stream
+from lancespace.authoring import OPERATIONS
+from lancespace_testing.samples import sample, stream
 from plugins.server.tests.hosting import client, served
 
 EXAMPLES = 15

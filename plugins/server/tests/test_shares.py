@@ -14,11 +14,11 @@ import lance
 import pyarrow as pa
 import pytest
 
-from lancespace.testing.waiting import until
 from lancespace_server import ServerSettings
 from lancespace_server.failures import Failure
 from lancespace_server.pool import Pool
 from lancespace_server.threads import Threads
+from lancespace_testing.waiting import until
 from plugins.server.tests.callers import ARROW, chunk, connection, head
 from plugins.server.tests.hosting import Running, client, served
 
@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the server computes takes longer on a busy machine."""
-    monkeypatch.setattr("lancespace.testing.waiting.PATIENCE", 80.0)
+    monkeypatch.setattr("lancespace_testing.waiting.PATIENCE", 80.0)
 
 
 def under_way(server: Running) -> int:

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lancespace.testing.samples import COUNT, stream
-from lancespace.testing.waiting import until
+from lancespace_testing.samples import COUNT, stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.callers import (
     ARROW,
     BIG,

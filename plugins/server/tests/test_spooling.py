@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lancespace import Namespace
-from lancespace.testing.samples import sample, stream
 from lancespace_server import ServerSettings, create_app
+from lancespace_testing.samples import sample, stream
 from plugins.server.tests.callers import ARROW
 from plugins.server.tests.test_at_once import over_asgi
 

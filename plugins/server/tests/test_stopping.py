@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lancespace import connect
-from lancespace.testing.waiting import until
+from lancespace_testing.waiting import until
 from plugins.server.tests.callers import BIG, BIG_ROWS, chunk, connection, head, received, under_way, upload_head
 from plugins.server.tests.hosting import client, running, served
 

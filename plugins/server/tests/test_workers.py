@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
-from lancespace.testing.samples import COUNT, sample, stream
-from lancespace.testing.waiting import until
+from lancespace_testing.samples import COUNT, sample, stream
+from lancespace_testing.waiting import until
 from plugins.server.tests.hosting import Running, client, command_of, running, served
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lancespace.handles import TableHandle
-from lancespace.jobs.stages import FOLDER
+from lancespace_jobs import FOLDER, TableSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +60,7 @@ def versions(ns: Namespace, table: str = TABLE) -> list[int]:
 
 def files(ns: Namespace, table: str = TABLE) -> set[str]:
     """Data, deletion and index files of a table, and what jobs keep beside them."""
-    handle = TableHandle.of(ns, table)
+    handle = TableSpec.of(ns, table)
     place = handle.place()
     storage = handle.storage(place)
     top = storage.path(place.location)

@@ -51,7 +51,7 @@ def is_pushed(frame: DataFrame) -> bool:
 def alone(spark: SparkSession, ns: Namespace) -> Alone:
     """The same question to Spark, which gets all rows for it."""
     for name in ("t", "empty", "large"):
-        local = spark.createDataFrame(read(spark, ns.recipe()[1]["root"], name).toArrow())
+        local = spark.createDataFrame(read(spark, ns.connection_args()[1]["root"], name).toArrow())
         local.createOrReplaceTempView(name)
     return spark.sql
 

@@ -54,7 +54,7 @@ def test_of_two_creators_one_gets_a_conflict_and_leaves_no_file(ns: Namespace, r
     first, second = writer(root), writer(root)
     told = write(first, 1)
     second.commit([write(second, 2)])
-    with pytest.raises(ConcurrentModificationError, match="created by somebody else"):
+    with pytest.raises(ConcurrentModificationError, match="created by another caller"):
         first.commit([told])
     first.abort([told])
     assert ids(ns) == [2]
@@ -62,7 +62,7 @@ def test_of_two_creators_one_gets_a_conflict_and_leaves_no_file(ns: Namespace, r
 
 
 def test_a_first_commit_whose_answer_is_lost_stays(ns: Namespace, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lancespace.jobs.stages import Stage
+    from lancespace_jobs import Stage
 
     commit = Stage.commit
 

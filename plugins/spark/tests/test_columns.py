@@ -12,7 +12,8 @@ from lance_namespace import InvalidTableStateError, TableColumnNotFoundError, Un
 from pyspark.sql.streaming.datasource import ReadMaxFiles
 from pyspark.sql.types import StructType
 
-from lancespace import Namespace, jobs
+import lancespace_jobs as jobs
+from lancespace import Namespace
 from lancespace_spark.options import parse
 from lancespace_spark.source import LanceSource
 from lancespace_spark.streams import TableStreamReader

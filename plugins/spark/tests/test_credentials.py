@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from lancespace import Namespace, connect, jobs
-from lancespace.handles import TableHandle
+import lancespace_jobs as jobs
+from lancespace import Namespace, connect
+from lancespace_jobs import TableSpec
 from lancespace_spark import upsert
 from plugins.server.tests.hosting import served
 from plugins.spark.tests.data import TABLE, ids, numbers, orders
@@ -70,10 +71,10 @@ def write(frame: DataFrame, ns: Namespace, **options: str) -> None:
 
 
 def uri(ns: Namespace) -> str:
-    return ns.recipe()[1]["uri"]
+    return ns.connection_args()[1]["uri"]
 
 
-def beyond_expiry(handle: TableHandle) -> Callable[[int], tuple[int, list[int], str]]:
+def beyond_expiry(handle: TableSpec) -> Callable[[int], tuple[int, list[int], str]]:
     """A task that opens a table, and reads from it when the store refuses the credentials of that moment.
 
     It answers which executor it ran on, what it read, and how it went for one without new credentials. It is made of
@@ -85,7 +86,7 @@ def beyond_expiry(handle: TableHandle) -> Callable[[int], tuple[int, list[int], 
 
         import lance
 
-        from lancespace.testing.waiting import until
+        from lancespace_testing.waiting import until
 
         def refusal() -> str:
             try:
@@ -104,7 +105,7 @@ def beyond_expiry(handle: TableHandle) -> Callable[[int], tuple[int, list[int], 
 
 def test_each_executor_renews_its_own(spark: SparkSession, ns: Namespace) -> None:
     ns.create_table(TABLE, orders(0, 10))
-    task = beyond_expiry(TableHandle.of(ns, TABLE))
+    task = beyond_expiry(TableSpec.of(ns, TABLE))
     told = spark.sparkContext.parallelize(range(EXECUTORS), EXECUTORS).map(task).collect()
     assert len({executor for executor, _, _ in told}) == EXECUTORS
     assert [read for _, read, _ in told] == [list(range(10))] * EXECUTORS

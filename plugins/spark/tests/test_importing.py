@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 from lance_namespace import InvalidInputError, TableSchemaValidationError
 
-from lancespace.engines import JobState
-from lancespace.jobs import JobFailedError
-from lancespace.jobs.stages import FOLDER, Stage
+from lancespace.authoring import JobState
 from lancespace_cli.main import main
+from lancespace_jobs import FOLDER, JobFailedError, Stage
 from lancespace_spark import import_table, importing, pieces
 from plugins.spark.tests.data import TABLE, files, ids, numbers, orders, used, versions
 from plugins.spark.tests.jobs import PATIENCE, ended, on_spark, succeeded

@@ -16,8 +16,9 @@ from lancespace_spark.java import find_java, running_on
 
 JOB = """
 import sys
-from lancespace import connect, jobs
-from lancespace.jobs import JobFailedError
+import lancespace_jobs as jobs
+from lancespace import connect
+from lancespace_jobs import JobFailedError
 with connect("dir", {"root": sys.argv[1], "engine": "spark"}) as namespace:
     namespace.create_table("t", [{"id": 1}])
     namespace.insert_into_table("t", [{"id": 2}])

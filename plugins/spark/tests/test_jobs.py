@@ -15,13 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import lancespace_dir
-from lancespace import connect, jobs
-from lancespace.engines import JobState
-from lancespace.functions import virtual_column
-from lancespace.jobs import JobFailedError, cleanup
-from lancespace.testing.waiting import until
-from lancespace.views import building
+import lancespace_jobs as jobs
+from lancespace import connect
+from lancespace.authoring import JobState
+from lancespace_jobs import JobFailedError
+from lancespace_jobs import _maintenance as cleanup
 from lancespace_spark import sql, upsert
+from lancespace_tables import virtual_column
+from lancespace_testing.waiting import until
+from lancespace_views import _requests as building
 from plugins.spark.tests.data import TABLE, files, fill, ids, orders, used, versions
 from plugins.spark.tests.jobs import ended, on_spark, succeeded
 

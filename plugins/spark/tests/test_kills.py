@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from lancespace import connect, jobs
-from lancespace.functions import virtual_column
-from lancespace.views import building
+import lancespace_jobs as jobs
+from lancespace import connect
 from lancespace_spark import import_table, upsert
+from lancespace_tables import virtual_column
+from lancespace_views import _requests as building
 from plugins.spark.tests.data import TABLE, files, fill, ids, numbers, used, versions, write
 from plugins.spark.tests.jobs import on_spark, succeeded
 from plugins.spark.tests.killing import after, killer
@@ -151,7 +152,7 @@ def test_a_backfill(spark: SparkSession, ns: Namespace, lake: Lake, strike: Call
 def test_a_view_refresh(spark: SparkSession, ns: Namespace, lake: Lake, strike: Callable[[], None]) -> None:
     """As of a backfill."""
     fill(ns, fragments=4)
-    arm = after("lancespace.views.tasks:write_fragments", strike)
+    arm = after("lancespace_views._tasks:write_fragments", strike)
 
     def words(number: int, name: str) -> list[dict[str, object]]:
         if number == 25:

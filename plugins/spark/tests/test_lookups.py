@@ -62,7 +62,7 @@ def ns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
 @pytest.fixture(scope="module")
 def alone(spark: SparkSession, ns: Namespace) -> None:
     """The same table in Spark, with all its rows."""
-    local = spark.createDataFrame(read(spark, ns.recipe()[1]["root"], "keys").toArrow())
+    local = spark.createDataFrame(read(spark, ns.connection_args()[1]["root"], "keys").toArrow())
     local.createOrReplaceTempView("keys_alone")
 
 

@@ -8,7 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lancespace import connect, jobs, views
+import lancespace_jobs as jobs
+import lancespace_views as views
+from lancespace import connect
 from lancespace_spark import import_table, sql, upsert
 from plugins.spark.tests.data import TABLE, ids, numbers, orders, versions
 from plugins.spark.tests.jobs import succeeded

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from lancespace import jobs
+import lancespace_jobs as jobs
 from plugins.spark.tests.pipelines import INGEST, Folder
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lancespace_cli.main import main
-from lancespace_spark import command
+from lancespace_spark import commands
 from plugins.spark.tests.pipelines import INGEST, Folder
 
 COMPACT = '[[step]]\nname = "tidy"\nkind = "compact"\ntable = "raw.nope"\n'
@@ -65,7 +65,7 @@ def test_an_interrupt_says_where_to_go_on(
 
     monkeypatch.setattr(steps, "perform", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        command._run(Output(), folder.pipeline())
+        commands._run(Output(), folder.pipeline())
     assert capsys.readouterr().err == "Interrupted in step ingest: run the pipeline again to go on with it.\n"
 
 

@@ -18,7 +18,7 @@ from lance_namespace import (
     UnsupportedOperationError,
 )
 
-from lancespace import jobs
+import lancespace_jobs as jobs
 from lancespace_spark.pipeline import load, plan, run
 from lancespace_spark.pipeline.state import PipelineState, files_of
 from plugins.spark.tests.pipelines import INGEST, Folder
@@ -61,7 +61,7 @@ def test_an_import_that_died_after_its_commit_is_not_done_twice(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its record does not tell that it succeeded either; the import knows its files again."""
-    from lancespace.jobs.stages import Stage
+    from lancespace_jobs import Stage
 
     with monkeypatch.context() as dying:
         dying.setattr(Stage, "discard", lambda *_: 1 / 0)

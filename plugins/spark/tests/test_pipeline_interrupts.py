@@ -11,8 +11,8 @@ import pexpect
 import pyarrow as pa
 import pytest
 
-from lancespace.testing.waiting import until
 from lancespace_dir.checks import check
+from lancespace_testing.waiting import until
 from plugins.cli.tests.terminals import ANSI, spawn
 from plugins.spark.tests.pipelines import Folder
 

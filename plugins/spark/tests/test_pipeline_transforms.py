@@ -10,11 +10,8 @@ import pyarrow as pa
 import pytest
 from lance_namespace import InvalidInputError, UnsupportedOperationError
 
-from lancespace import jobs
-from lancespace.handles import TableHandle
-from lancespace.jobs.reserving import declare
-from lancespace.jobs.stages import Stage
-from lancespace.jobs.written import Written
+import lancespace_jobs as jobs
+from lancespace_jobs import Stage, TableSpec, Written, declare
 from lancespace_spark.pipeline import transforming
 from plugins.spark.tests.pipelines import INGEST, Folder
 
@@ -83,7 +80,7 @@ def test_a_transform_that_fails_leaves_another_writer_at_its_work(
 ) -> None:
     with folder.namespace() as namespace:
         namespace.create_namespace("shop")
-        handle, rows = TableHandle.of(namespace, "shop.log"), orders(1, 2, 3)
+        handle, rows = TableSpec.of(namespace, "shop.log"), orders(1, 2, 3)
         stage, written = Stage(handle, "other", "create"), list[Written]()
 
         def meet_another(*_: object) -> int:

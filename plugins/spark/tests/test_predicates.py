@@ -104,7 +104,7 @@ def ns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
 def test_random_conditions_keep_the_rows_that_spark_alone_keeps(spark: SparkSession, ns: Namespace, seed: int) -> None:
     chance = random.Random(seed)
     chosen = [condition(chance) for _ in range(CONDITIONS)]
-    read(spark, ns.recipe()[1]["root"], "t").createOrReplaceTempView("alone")
+    read(spark, ns.connection_args()[1]["root"], "t").createOrReplaceTempView("alone")
     union = " UNION ALL ".join(f"SELECT {number} AS c, n FROM {{t}} WHERE {one}" for number, one in enumerate(chosen))
     pushed = sql(spark, ns, union.format(t="t"))
     expected = answer(spark.sql(union.format(t="alone")))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lancespace import connect
-from lancespace.handles import TableHandle
+from lancespace_jobs import TableSpec
 from lancespace_spark import upsert
 from plugins.server.tests.hosting import served
 from plugins.spark.tests.data import TABLE, ids, numbers
@@ -52,7 +52,7 @@ def test_a_table_behind_a_server(spark: SparkSession, amazon: str, tmp_path: Pat
         namespace = connect("rest", {"uri": server.url})
         namespace.create_namespace("sales")
         namespace.declare_table("sales.copy")
-        assert TableHandle.of(namespace, "sales.copy").latest() is None
+        assert TableSpec.of(namespace, "sales.copy").latest() is None
         for start in (0, 10):
             writer = numbers(spark, start + 10, start).write.format("lancespace")
             writer.options(table=TABLE, **options).mode("append").save()

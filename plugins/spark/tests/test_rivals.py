@@ -11,7 +11,7 @@ from lance.fragment import write_fragments
 from lance_namespace import ConcurrentModificationError
 
 from lancespace import Namespace
-from lancespace.handles import TableHandle
+from lancespace_jobs import TableSpec
 from lancespace_spark import keys
 from lancespace_spark.rivals import Upserted
 from plugins.spark.tests.data import TABLE, orders
@@ -52,7 +52,7 @@ def test_it_holds_unless_others_changed_what_it_was_about(ns: Namespace, act: st
     ns.insert_into_table(TABLE, pa.concat_tables([orders(20, 30), orders(55, 56)]))
     ns.insert_into_table(TABLE, orders(30, 31))
     ns.delete_from_table(TABLE, predicate="id = 55")
-    handle = TableHandle.of(ns, TABLE)
+    handle = TableSpec.of(ns, TABLE)
     base = handle.open()
     touched = [] if act in INSERTS else [base.get_fragments()[1].fragment_id]
     fragments = write_fragments(orders(50, 56), base)

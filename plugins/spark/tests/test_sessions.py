@@ -11,8 +11,9 @@ import pytest
 from lance_namespace import InvalidInputError
 from pyspark.sql.datasource import DataSourceRegistration
 
-from lancespace import connect, jobs
-from lancespace.jobs import JobFailedError
+import lancespace_jobs as jobs
+from lancespace import connect
+from lancespace_jobs import JobFailedError
 from lancespace_spark import register, session, sessions
 from lancespace_spark.source import LanceSource
 

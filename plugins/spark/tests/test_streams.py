@@ -82,7 +82,7 @@ def test_changes_end_a_stream_unless_they_are_to_be_skipped(ns: Namespace, flow:
 def test_versions_that_were_cleaned_up_are_missed(ns: Namespace, flow: Flow) -> None:
     from datetime import timedelta
 
-    from lancespace import jobs
+    import lancespace_jobs as jobs
 
     fill(ns, 1)
     flow.run()

@@ -131,7 +131,7 @@ def test_a_commit_of_which_nobody_knows_the_end_keeps_its_files(
     spark: SparkSession, ns: Namespace, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the answer to a commit is lost, its files may be part of the table: nothing may remove them."""
-    from lancespace.jobs.stages import Stage
+    from lancespace_jobs import Stage
     from lancespace_spark.options import parse
     from lancespace_spark.writing import TableWriter
 

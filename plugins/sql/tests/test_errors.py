@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from lance_namespace import (
+    InternalError,
     InvalidInputError,
     LanceNamespaceError,
     NamespaceNotFoundError,
@@ -15,6 +16,7 @@ from lance_namespace import (
 )
 
 from lancespace import Namespace, connect
+from lancespace.authoring import registry
 from lancespace_sql import sql
 
 
@@ -134,9 +136,11 @@ def test_a_value_that_cannot_be_computed(catalog: Namespace):
 
 
 def test_without_the_package_the_namespace_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "lancespace_sql", None)
+    monkeypatch.setenv(registry.SELECT_VARIABLE, "lancespace-tables")
 
-    with pytest.raises(UnsupportedOperationError, match=r'^SQL needs lancespace-sql: pip install "lancespace\[sql\]"$'):
+    with pytest.raises(
+        UnsupportedOperationError, match=r'^sql\(\) needs the sql extension: pip install "lancespace\[sql\]"$'
+    ):
         connect("memory", {}).sql("SELECT 1")
 
 
@@ -145,5 +149,5 @@ def test_a_package_that_does_not_import_is_not_called_missing(monkeypatch: pytes
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "datafusion", None)
 
-    with pytest.raises(ModuleNotFoundError, match="datafusion"):
+    with pytest.raises(InternalError, match=r"failed to import .*datafusion"):
         connect("memory", {}).sql("SELECT 1")

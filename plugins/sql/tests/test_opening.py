@@ -21,14 +21,15 @@ from lance_namespace import (
     TableNotFoundError,
 )
 
-from lancespace import Backend, Namespace, Property, connect, hookimpl, registry
+from lancespace import Namespace, connect
+from lancespace.authoring import Backend, Property, hookimpl, registry
 from lancespace_sql import sql
 from plugins.sql.tests.support import fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lancespace.connection import Connection
+    from lancespace.authoring import Connection
 
 
 def test_only_the_tables_that_a_statement_names_are_looked_up_each_once(tmp_path: Path):

@@ -13,13 +13,17 @@ from sqlite3 import IntegrityError
 import lance_namespace as spec
 
 from lance_catalog_sqlite.database import transaction
-from lancespace import Property, TableBackend, hookimpl
-from lancespace.backends import TableEntry
-from lancespace.backends.choices import CREATE_MODES, DROP_MODES, choose
-from lancespace.connection import Connection
-from lancespace.identifiers import join, show
-from lancespace.tables.access import TableRef
-from lancespace.tables.paging import fetch_page
+from lancespace.authoring import (
+    CREATE_MODES,
+    DROP_MODES,
+    Connection,
+    Property,
+    choose,
+    fetch_page,
+    hookimpl,
+    identifiers,
+)
+from lancespace_tables import TableBackend, TableEntry, TableLocation
 
 Names = Sequence[str]
 Properties = dict[str, str]
@@ -31,6 +35,7 @@ WHERE parent = ? AND (location IS NOT NULL) = ? AND name > ? ORDER BY name LIMIT
 class SqliteBackend(TableBackend):
     """A catalog whose names are in a SQLite file, and whose tables are below a root."""
 
+    wrappers = ("views",)
     properties = (
         Property("database", "Path of the SQLite file", required=True, identifies=True),
         Property("root", "Where tables are created: a directory, or a URL such as s3://bucket/lake", required=True),
@@ -105,7 +110,7 @@ class SqliteBackend(TableBackend):
         takes_all = request.include_declared is not False
 
         def has_data(name: str, location: str) -> bool:
-            return TableRef((name,), location, self._options(location)).exists()
+            return TableLocation((name,), location, self._options(location)).exists()
 
         def fetch(after: str | None, limit: int | None) -> list[str]:
             rows = self._children(request.id or [], after, limit if takes_all else None, tables=True)
@@ -129,53 +134,57 @@ class SqliteBackend(TableBackend):
         names = request.id or []
         with transaction(self._path, writes=True) as db:
             location, properties = self._table(db, names)
-            db.execute("DELETE FROM entries WHERE id = ?", (join(names),))
+            db.execute("DELETE FROM entries WHERE id = ?", (identifiers.join(names),))
         return spec.DeregisterTableResponse(id=names, location=location, properties=properties)
 
     def replace_entry(self, old: TableEntry, new: TableEntry) -> None:
         """Replace a table's entry in one transaction; with it come ``rename_table`` and what else changes an entry."""
         with transaction(self._path, writes=True) as db:
             old.check(*self._table(db, old.id))
-            db.execute("DELETE FROM entries WHERE id = ?", (join(old.id),))
+            db.execute("DELETE FROM entries WHERE id = ?", (identifiers.join(old.id),))
             self._insert(db, new.id, (new.location, dict(new.properties)), spec.TableAlreadyExistsError)
 
     def _children(self, parent: Names, after: str | None, limit: int | None, *, tables: bool) -> list[tuple[str, str]]:
         with transaction(self._path) as db:
             self._namespace(db, parent)
-            return db.execute(_CHILDREN, (join(parent), tables, after or "", limit or -1)).fetchall()
+            return db.execute(_CHILDREN, (identifiers.join(parent), tables, after or "", limit or -1)).fetchall()
 
     def _find(self, db: Database, names: Names) -> Entry | None:
-        found = db.execute("SELECT location, properties FROM entries WHERE id = ?", (join(names),)).fetchone()
+        found = db.execute(
+            "SELECT location, properties FROM entries WHERE id = ?", (identifiers.join(names),)
+        ).fetchone()
         return None if found is None else (found[0], json.loads(found[1]))
 
     def _namespace(self, db: Database, names: Names, table: Names = ()) -> Properties:
         match self._find(db, names):
             case (None, properties):
                 return properties
-        so = f", so the table {show(table)!r} was not found" if table else ""  # lancedb looks for these words.
-        raise spec.NamespaceNotFoundError(f"Namespace not found: {show(names)!r}{so}.")
+        so = (
+            f", so the table {identifiers.show(table)!r} was not found" if table else ""
+        )  # lancedb looks for these words.
+        raise spec.NamespaceNotFoundError(f"Namespace not found: {identifiers.show(names)!r}{so}.")
 
     def _table(self, db: Database, names: Names) -> tuple[str, Properties]:
         self._namespace(db, names[:-1], names)
         match self._find(db, names):
             case (str(location), properties):
                 return location, properties
-        raise spec.TableNotFoundError(f"Table not found: {show(names)!r}.")
+        raise spec.TableNotFoundError(f"Table not found: {identifiers.show(names)!r}.")
 
     def _insert(self, db: Database, names: Names, entry: Entry, taken: type[Exception]) -> None:
         self._namespace(db, names[:-1])
-        row = (join(names), join(names[:-1]), names[-1], entry[0], json.dumps(entry[1]))
+        row = (identifiers.join(names), identifiers.join(names[:-1]), names[-1], entry[0], json.dumps(entry[1]))
         try:
             db.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
         except IntegrityError as error:
-            raise taken(f"{show(names)!r} already exists: choose another name.") from error
+            raise taken(f"{identifiers.show(names)!r} already exists: choose another name.") from error
 
     def _delete_namespace(self, db: Database, names: Names) -> None:
         try:
-            db.execute("DELETE FROM entries WHERE id = ?", (join(names),))
+            db.execute("DELETE FROM entries WHERE id = ?", (identifiers.join(names),))
         except IntegrityError as error:
             raise spec.NamespaceNotEmptyError(
-                f"Namespace not empty: {show(names)!r}; drop what is in it first."
+                f"Namespace not empty: {identifiers.show(names)!r}; drop what is in it first."
             ) from error
 
     def _options(self, location: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lancespace_cli import commands
+from lancespace_cli.commands import catalog, doctor, export, history, indexes, operations, queries, refs
 from lancespace_cli.completion import profiles
 from lancespace_cli.plugins import WithPlugins
 from lancespace_cli.state import state_of
@@ -46,7 +46,8 @@ def build() -> typer.Typer:
         add_completion=True,
     )
     app.callback()(_start)
-    commands.add_all(app)
+    for module in (catalog, queries, export, history, refs, indexes, doctor, operations):
+        app.add_typer(module.app)
     return app
 
 

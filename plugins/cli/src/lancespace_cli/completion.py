@@ -21,7 +21,7 @@ def profiles(incomplete: str) -> list[str]:
 
 def operations(incomplete: str) -> list[str]:
     """Operations of the spec."""
-    from lancespace.operations import OPERATIONS
+    from lancespace.authoring import OPERATIONS
 
     return _starting(incomplete, ["list", *OPERATIONS])
 

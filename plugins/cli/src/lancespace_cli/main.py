@@ -12,9 +12,9 @@ from typing import NoReturn
 import typer
 
 from lancespace_cli import exits
-from lancespace_cli.hiding import secrets_among
-from lancespace_cli.hoisting import hoist, hoist_completed
+from lancespace_cli.global_options import hoist, hoist_completed
 from lancespace_cli.output import complain
+from lancespace_cli.redaction import secrets_among
 from lancespace_cli.state import State
 
 TRACE_VARIABLE = "LANCESPACE_TRACEBACK"

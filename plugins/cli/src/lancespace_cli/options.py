@@ -9,6 +9,8 @@ import typer
 from lancespace_cli.completion import namespaces, tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lancespace import Namespace
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The dotted name, e.g. sales.orders.", autocompletion=tables)]
@@ -29,6 +31,14 @@ Latest = Annotated[int, typer.Option("-n", "--limit", min=1, max=2**31 - 1, help
 Version = Annotated[int | None, typer.Option(metavar="N", min=1, help="The table as it was at this version.")]
 Tag = Annotated[str | None, typer.Option(metavar="TAG", help="The table as it was when it was tagged.")]
 Branch = Annotated[str | None, typer.Option(metavar="BRANCH", help="On this branch instead of main.")]
+Column = Annotated[str, typer.Argument(metavar="COLUMN", help="The column to index.")]
+IndexType = Annotated[str, typer.Argument(metavar="TYPE", help="e.g. BTREE, BITMAP, FTS, IVF_PQ, IVF_HNSW_SQ.")]
+IndexSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="OPTION=VALUE", help="e.g. distance_type=cosine, num_partitions=256; may be repeated."
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
 
 
@@ -48,11 +58,15 @@ def moment(ns: Namespace, table: str, version: int | None, tag: str | None, bran
 
 def all_tags(ns: Namespace, table: str) -> list[tuple[str, Any]]:
     """The tags of a table and what they stand for."""
-    found: list[tuple[str, Any]] = []
-    token: str | None = None
-    while True:
-        page = ns.list_table_tags(table, page_token=token)
-        found += page.tags.items()
-        if not page.page_token or page.page_token == token:
-            return found
-        token = page.page_token
+    from lancespace.authoring import pages
+
+    answers = pages(lambda token: ns.list_table_tags(table, page_token=token))
+    return [tag for page in answers for tag in page.tags.items()]
+
+
+def latest_versions(ns: Namespace, table: str, branch: str | None = None) -> Iterator[Any]:
+    """The versions of a table, the latest first, page by page as they are consumed."""
+    from lancespace.authoring import pages
+
+    for page in pages(lambda token: ns.list_table_versions(table, branch=branch, descending=True, page_token=token)):
+        yield from page.versions

@@ -42,7 +42,7 @@ class Output:
         if self.as_json:
             self.json([dict(zip(columns, row, strict=True)) for row in rows])
         elif self.is_drawn and whole:
-            from lancespace_cli.drawing import draw_whole
+            from lancespace_cli.render import draw_whole
 
             draw_whole(self._console(), columns, list(rows))
         elif self.is_drawn:
@@ -128,7 +128,7 @@ class Output:
         return sys.stdin.isatty() and sys.stderr.isatty()
 
     def _draw(self, columns: Sequence[str], rows: list[list[Any]], *, choose: str = "") -> None:
-        from lancespace_cli.drawing import draw
+        from lancespace_cli.render import draw
 
         left_out = draw(self._console(), columns, rows)
         if left_out:

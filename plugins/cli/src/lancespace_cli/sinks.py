@@ -14,6 +14,7 @@ from lancespace_cli.values import to_json
 if TYPE_CHECKING:
     import pyarrow as pa
 
+FORMATS = ("parquet", "csv", "json", "arrow")
 Write = Callable[["pa.RecordBatch"], None]
 SUFFIXES = {
     ".parquet": "parquet",
@@ -29,11 +30,11 @@ SUFFIXES = {
 def sink(target: str, kind: str, schema: pa.Schema) -> Iterator[Write]:
     """Write batches to a path, a URL, or ``-`` for standard output; the schema is theirs."""
     if target == "-":
-        with _WRITERS[kind](sys.stdout.buffer, schema, is_stream=True) as write:
+        with _writer(sys.stdout.buffer, kind, schema, is_stream=True) as write:
             yield write
         sys.stdout.buffer.flush()
         return
-    with _opened(target) as file, _WRITERS[kind](file, schema, is_stream=False) as write:
+    with _opened(target) as file, _writer(file, kind, schema, is_stream=False) as write:
         yield write
 
 
@@ -64,52 +65,39 @@ def _opened(target: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _parquet(file: Any, schema: pa.Schema, *, is_stream: bool) -> Iterator[Write]:
-    del is_stream
-    from pyarrow import parquet
+def _writer(file: Any, kind: str, schema: pa.Schema, *, is_stream: bool) -> Iterator[Write]:
+    import pyarrow as pa
+    from pyarrow import csv, parquet
 
-    with parquet.ParquetWriter(file, schema) as writer:
-        yield writer.write_batch
+    match kind:
+        case "parquet":
+            with parquet.ParquetWriter(file, schema) as writer:
+                yield writer.write_batch
+        case "arrow":
+            with (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(file, schema) as writer:
+                yield writer.write_batch
+        case "csv":
+            flat = pa.schema([_flat_field(field) for field in schema])
+            with csv.CSVWriter(file, flat) as writer:
+                yield lambda batch: writer.write_batch(_flat(batch, flat))
+        case _:
+            yield lambda batch: file.write("".join(f"{to_json(row)}\n" for row in batch.to_pylist()).encode())
 
 
-@contextmanager
-def _arrow(file: Any, schema: pa.Schema, *, is_stream: bool) -> Iterator[Write]:
+def _flat_field(field: pa.Field) -> pa.Field:
+    """Lists and structs, such as vectors, become JSON in a CSV file."""
     import pyarrow as pa
 
-    with (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(file, schema) as writer:
-        yield writer.write_batch
+    return pa.field(field.name, pa.string()) if pa.types.is_nested(field.type) else field
 
 
-@contextmanager
-def _csv(file: Any, schema: pa.Schema, *, is_stream: bool) -> Iterator[Write]:
-    """Lists and structs, such as vectors, become JSON."""
-    del is_stream
+def _flat(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     import pyarrow as pa
-    from pyarrow import csv
 
-    nested = [at for at, field in enumerate(schema) if pa.types.is_nested(field.type)]
-    flat = schema
-    for at in nested:
-        flat = flat.set(at, pa.field(schema.field(at).name, pa.string()))
-    with csv.CSVWriter(file, flat) as writer:
-
-        def write(batch: pa.RecordBatch) -> None:
-            columns = list(batch.columns)
-            for at in nested:
-                columns[at] = pa.array([None if one is None else to_json(one) for one in columns[at].to_pylist()])
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=flat))
-
-        yield write
-
-
-@contextmanager
-def _json(file: Any, schema: pa.Schema, *, is_stream: bool) -> Iterator[Write]:
-    del schema, is_stream
-
-    def write(batch: pa.RecordBatch) -> None:
-        file.write("".join(f"{to_json(row)}\n" for row in batch.to_pylist()).encode())
-
-    yield write
-
-
-_WRITERS: dict[str, Any] = {"parquet": _parquet, "csv": _csv, "json": _json, "arrow": _arrow}
+    columns = [
+        pa.array([None if one is None else to_json(one) for one in column.to_pylist()])
+        if pa.types.is_nested(column.type)
+        else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

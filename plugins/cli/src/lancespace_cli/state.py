@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lancespace.properties import dereference
+from lancespace.authoring import dereference
 from lancespace_cli import config
-from lancespace_cli.hiding import Hidden, secrets_in
 from lancespace_cli.output import Output
 from lancespace_cli.parsing import parse_properties
+from lancespace_cli.redaction import Hidden, secrets_in
 
 if TYPE_CHECKING:
     from lancespace import Namespace

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from lancespace.upstream import namespace_class, register_aliases
+from lancespace.authoring import namespace_class, register_aliases
 from lancespace_dir.backend import DirectoryBackend
 from lancespace_dir.migration import migrate, unmigrated
 from lancespace_dir.snapshots import snapshot

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lance_namespace import (
+    BatchCommitTablesRequest,
+    BatchCommitTablesResponse,
+    BatchCreateTableVersionsRequest,
+    BatchCreateTableVersionsResponse,
+    BatchDeleteTableVersionsResponse,
     CreateNamespaceRequest,
     CreateNamespaceResponse,
     CreateTableRequest,
+    CreateTableVersionRequest,
+    CreateTableVersionResponse,
     DeclareTableRequest,
     DeclareTableResponse,
     DeregisterTableRequest,
@@ -33,45 +40,57 @@ from lance_namespace import (
     TableExistsRequest,
     TableExistsResponse,
 )
+from lance_namespace_urllib3_client.models.commit_table_result import CommitTableResult
 
-from lancespace import hookimpl, identifiers
-from lancespace.backends.choices import CREATE_MODES, DROP_BEHAVIORS, DROP_MODES, REGISTER_MODES, choose
-from lancespace.operations import OPERATIONS
-from lancespace.storage.vending import make_vendor
-from lancespace.tables.access import TableRef
-from lancespace.tables.clients import VersionClient
-from lancespace.tables.paging import fetch_page
+from lancespace.authoring import (
+    CREATE_MODES,
+    DROP_BEHAVIORS,
+    DROP_MODES,
+    OPERATIONS,
+    REGISTER_MODES,
+    choose,
+    fetch_page,
+    hookimpl,
+    identifiers,
+    make_vendor,
+)
 from lancespace_dir import reservations, root, versionrows
-from lancespace_dir.catalogs import Catalog, Place, choose_catalog
-from lancespace_dir.pages import filtered
+from lancespace_dir.batches import Batch, CreateVersion, DeleteVersions, Part, Step
+from lancespace_dir.catalogs import CatalogEntry
+from lancespace_dir.listing_catalog import ListingCatalog
+from lancespace_dir.manifest_catalog import ManifestCatalog
+from lancespace_dir.pages import Fetch, filtered
 from lancespace_dir.settings import PROPERTIES
-from lancespace_dir.v2 import ManifestCatalog
-from lancespace_dir.versioning import VersioningBackend
+from lancespace_dir.versionrows import MANAGEMENT
+from lancespace_tables import MAIN_BRANCH, BatchPart, TableBackend, TableLocation, VersionClient, part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pydantic import BaseModel
 
-    from lancespace.backends.entries import TableEntry
-    from lancespace.connection import Connection
-    from lancespace.storage import Storage
-    from lancespace.views.marks import View
+    from lancespace.authoring import Connection, Settings, Storage
+    from lancespace_tables import TableEntry, VersionStore, View
+
+    Catalog = ManifestCatalog | ListingCatalog
+
+_SEVERAL = 2
 
 
-class DirectoryBackend(VersioningBackend):
+class DirectoryBackend(TableBackend):
     """Answers the operations; what differs between V1, V2 and compatibility mode is in its catalog."""
 
     properties = PROPERTIES
+    wrappers = ("views",)
     cascades_itself = True
     guards_sources = True
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        root.require_place(self.settings["root"])
+        root.check_root(self.settings["root"])
         self.root = root.normalise(self.settings["root"])
         self.storage = connection.storage(self.root, named="root")
-        self.catalog: Catalog = choose_catalog(self.settings, self.storage)
+        self.catalog = _catalog(self.settings, self.storage)
         self.vendor = make_vendor(connection, self.storage)
 
     @hookimpl
@@ -130,18 +149,12 @@ class DirectoryBackend(VersioningBackend):
         def fetch(after: str | None, count: int | None) -> list[str]:
             return self.catalog.tables(names, after, count)
 
-        created = (lambda name: self._is_created([*names, name])) if request.include_declared is False else None
-        tables, token = fetch_page(filtered(fetch, created), request.page_token, request.limit)
-        return ListTablesResponse(tables=tables, page_token=token)
+        return self._page(request, fetch, lambda name: [*names, name])
 
     @hookimpl
     def list_all_tables(self, request: ListTablesRequest) -> ListTablesResponse:
         """All tables by joined identifier, page by page."""
-        created = None
-        if request.include_declared is False:
-            created = lambda object_id: self._is_created(identifiers.split(object_id))  # noqa: E731 - a predicate
-        tables, token = fetch_page(filtered(self.catalog.all_tables, created), request.page_token, request.limit)
-        return ListTablesResponse(tables=tables, page_token=token)
+        return self._page(request, self.catalog.all_tables, identifiers.split)
 
     @hookimpl
     def describe_table(self, request: DescribeTableRequest) -> DescribeTableResponse:
@@ -159,10 +172,10 @@ class DirectoryBackend(VersioningBackend):
         )
 
     @hookimpl
-    def table_exists(self, request: TableExistsRequest) -> TableExistsResponse:
-        """Answer, or raise TableNotFoundError."""
+    def table_exists(self, request: TableExistsRequest) -> TableExistsResponse | None:
+        """Answer, or raise TableNotFoundError; whether a version exists, only the opened table tells."""
         if request.version is not None:
-            return super().table_exists(request)
+            return None
         self.catalog.find(request.id or [])
         return TableExistsResponse()
 
@@ -177,7 +190,7 @@ class DirectoryBackend(VersioningBackend):
         """Enter a name for a table that is below the root."""
         overwrite = choose("mode", request.mode, REGISTER_MODES) == "Overwrite"
         location = root.relative(request.location, self.root)
-        if not self.ref(request.id or [], Place(location)).exists():
+        if not self.ref(request.id or [], CatalogEntry(location)).exists():
             raise InvalidInputError(
                 f"There is no Lance table at {request.location!r}: create it first, or use declare_table."
             )
@@ -197,6 +210,29 @@ class DirectoryBackend(VersioningBackend):
         """Take a table out and delete its data."""
         place = self.catalog.drop(request.id or [])
         return DropTableResponse(id=request.id, location=self.storage.uri(place.location), properties=_known(place))
+
+    @hookimpl
+    def batch_create_table_versions(
+        self, request: BatchCreateTableVersionsRequest
+    ) -> BatchCreateTableVersionsResponse | None:
+        """Make versions of several managed tables, in one commit of the manifest; one version is no batch."""
+        if len(request.entries) < _SEVERAL or not isinstance(self.catalog, ManifestCatalog):
+            return None
+        parts = [
+            (BatchPart.CREATE_VERSION, CreateTableVersionRequest(**entry.model_dump())) for entry in request.entries
+        ]
+        done = self._commit_batch(self.catalog, parts)
+        return BatchCreateTableVersionsResponse(versions=[each.version for each in done])
+
+    @hookimpl
+    def batch_commit_tables(self, request: BatchCommitTablesRequest) -> BatchCommitTablesResponse | None:
+        """Change several tables in one commit of the manifest; one change is no batch."""
+        if len(request.operations) < _SEVERAL or not isinstance(self.catalog, ManifestCatalog):
+            return None
+        parts = [part_of(operation, position) for position, operation in enumerate(request.operations)]
+        done = self._commit_batch(self.catalog, parts)
+        results = [CommitTableResult(**{kind.value: each}) for (kind, _), each in zip(parts, done, strict=True)]
+        return BatchCommitTablesResponse(results=results)
 
     def drop_declared(self, names: list[str]) -> None:
         """Drop a table that has no data; one that gets some meanwhile stays."""
@@ -218,7 +254,7 @@ class DirectoryBackend(VersioningBackend):
         """Finish what is under way."""
         self.catalog.close()
 
-    def settled(self) -> dict[str, str]:
+    def absolute_properties(self) -> dict[str, str]:
         """The root, wherever one is."""
         return {"root": self.root}
 
@@ -230,44 +266,62 @@ class DirectoryBackend(VersioningBackend):
         """All materialized views, from the manifest."""
         return self.catalog.views()
 
-    def locate(self, request: BaseModel) -> TableRef:
+    def locate(self, request: BaseModel) -> TableLocation:
         """A table with the options that open it, which are not part of any answer: they may hold secrets."""
         names: list[str] = getattr(request, "id", None) or []
         return self.ref(names, self.catalog.find(names))
 
-    def declare_for_data(self, request: CreateTableRequest) -> tuple[TableRef, DeclareTableResponse]:
+    def declare_for_data(self, request: CreateTableRequest) -> tuple[TableLocation, DeclareTableResponse]:
         """Enter a table whose first data follows: the catalog tells where it is in the same step."""
         names = request.id or []
         place = self.catalog.declare(names, None, request.properties or {}, with_data=True)
         return self.ref(names, place), self.declared(DeclareTableRequest(id=names), place)
 
-    def replaceable(self, ref: TableRef, properties: Mapping[str, str]) -> TableEntry:
-        """As in the base class; whether the catalog manages a table is settled when its name is entered."""
+    def check_properties(self, ref: TableLocation, properties: Mapping[str, str]) -> None:
+        """Refuse to change whether the catalog manages a table: that is decided when its name is entered."""
         _, wanted = versionrows.split(properties)
         if wanted is not None and wanted is (ref.versions is None):
             raise InvalidInputError(
-                f"The property {versionrows.MANAGEMENT!r} of the table {ref.name!r} cannot change: leave it out, or "
+                f"The property {MANAGEMENT!r} of the table {ref.name!r} cannot change: leave it out, or "
                 "drop the table and create it again."
             )
-        return super().replaceable(ref, properties)
 
     def replace_properties(self, old: TableEntry, properties: Mapping[str, str]) -> None:
         """Keep other properties of a table, in one step, if nobody else has changed them."""
         self.catalog.replace_properties(list(old.id), properties, lambda place: self._check(old, place))
 
-    def _check(self, old: TableEntry, place: Place) -> None:
+    def _check(self, old: TableEntry, place: CatalogEntry) -> None:
         old.check(self.storage.uri(place.location), _known(place) or {})
 
-    def check_overwrite(self, ref: TableRef) -> None:
+    def check_overwrite(self, ref: TableLocation) -> None:
         """Refuse to overwrite a table whose files are also those of another."""
         self.catalog.check_overwrite(list(ref.id))
 
-    def ref(self, names: list[str], place: Place) -> TableRef:
+    def versions_of(self, ref: TableLocation, branch: str | None) -> VersionStore:
+        """The manifest's versions of a managed table; those of branches are in storage."""
+        if ref.versions is not None and branch in {None, MAIN_BRANCH} and isinstance(self.catalog, ManifestCatalog):
+            return self.catalog.managed.of(ref)
+        return super().versions_of(ref, branch)
+
+    def _commit_batch(self, catalog: ManifestCatalog, parts: list[Part]) -> list[Any]:
+        """Commit a batch, and answer for each part."""
+        done = Batch(catalog, self.ref).commit(parts)
+        return [self._answer(part, step, result) for part, (step, result) in zip(parts, done, strict=True)]
+
+    def _answer(self, part: Part, step: Step, result: Any) -> Any:
+        if isinstance(step, CreateVersion):
+            return CreateTableVersionResponse(version=step.versions.describe(result.manifest))
+        if isinstance(step, DeleteVersions):
+            return BatchDeleteTableVersionsResponse(deleted_count=len(result))
+        kind, request = part
+        return self.declared(request, result) if kind == BatchPart.DECLARE else self.deregistered(request, result)
+
+    def ref(self, names: list[str], place: CatalogEntry) -> TableLocation:
         """A table with the options that open it; Lance commits to a managed one through this backend."""
         versions = VersionClient(self) if place.is_managed else None
-        return TableRef(tuple(names), self.storage.uri(place.location), self.storage.options, versions)
+        return TableLocation(tuple(names), self.storage.uri(place.location), self.storage.options, versions)
 
-    def declared(self, request: DeclareTableRequest, place: Place) -> DeclareTableResponse:
+    def declared(self, request: DeclareTableRequest, place: CatalogEntry) -> DeclareTableResponse:
         """The answer for a table that was declared."""
         location = self.storage.uri(place.location)
         return DeclareTableResponse(
@@ -277,12 +331,12 @@ class DirectoryBackend(VersioningBackend):
             managed_versioning=self._commits_here(place),
         )
 
-    def deregistered(self, request: DeregisterTableRequest, place: Place) -> DeregisterTableResponse:
+    def deregistered(self, request: DeregisterTableRequest, place: CatalogEntry) -> DeregisterTableResponse:
         """The answer for a table that was deregistered."""
         location = self.storage.uri(place.location)
         return DeregisterTableResponse(id=request.id, location=location, properties=_known(place))
 
-    def _commits_here(self, place: Place) -> bool | None:
+    def _commits_here(self, place: CatalogEntry) -> bool | None:
         """Whether clients are to commit through the catalog."""
         return place.is_managed or self.settings["table_version_tracking_enabled"] or None
 
@@ -290,9 +344,38 @@ class DirectoryBackend(VersioningBackend):
         """Temporary credentials, unless the client wants none; the catalog's own are part of no answer."""
         return None if self.vendor is None or request.vend_credentials is False else self.vendor.options(location)
 
-    def _is_created(self, names: list[str]) -> bool:
-        return self.ref(names, self.catalog.find(names)).exists()
+    def _page(
+        self, request: ListTablesRequest, fetch: Fetch, names_of: Callable[[str], list[str]]
+    ) -> ListTablesResponse:
+        """A page of tables; those that were only declared can be left out."""
+
+        def is_created(name: str) -> bool:
+            names = names_of(name)
+            return self.ref(names, self.catalog.find(names)).exists()
+
+        kept = filtered(fetch, is_created) if request.include_declared is False else fetch
+        tables, token = fetch_page(kept, request.page_token, request.limit)
+        return ListTablesResponse(tables=tables, page_token=token)
 
 
-def _known(place: Place) -> dict[str, str] | None:
+def _known(place: CatalogEntry) -> dict[str, str] | None:
     return None if place.properties is None else dict(place.properties)
+
+
+def _catalog(settings: Settings, storage: Storage) -> Catalog:
+    """The catalog that the properties ask for: V1, V2, or both."""
+    if settings["manifest_enabled"]:
+        return ManifestCatalog(
+            storage,
+            commit_retries=settings["commit_retries"],
+            with_upkeep=settings["inline_optimization_enabled"],
+            with_v1=settings["dir_listing_enabled"],
+            managing=settings[MANAGEMENT],
+        )
+    if settings[MANAGEMENT]:
+        raise InvalidInputError(f"A V1 catalog cannot keep table versions: {MANAGEMENT} needs manifest_enabled=true.")
+    if settings["dir_listing_enabled"]:
+        return ListingCatalog(storage)
+    raise InvalidInputError(
+        "One of manifest_enabled and dir_listing_enabled must be true, or the catalog could hold nothing."
+    )

@@ -1,6 +1,6 @@
 """What can be wrong in a directory catalog, found by looking at the manifest and the directory side by side.
 
-Nothing here changes anything; :mod:`.repairs` mends. Crashes of writers leave most of it, and none of it is in the way
+Nothing here changes anything; :mod:`.repairs` does. Crashes of writers leave most of it, and none of it is in the way
 of a reader.
 """
 
@@ -16,23 +16,18 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import UnsupportedOperationError
 
-from lancespace import identifiers
-from lancespace.engines.records import CHECKPOINT_DAYS
-from lancespace.errors import translated
-from lancespace.jobs.stages import FOLDER
-from lancespace.storage.local import is_staged
-from lancespace.storage.locations import Steps, relative_steps, touch
+from lancespace.authoring import Steps, identifiers, is_staged, relative_steps, touch, translated
 from lancespace_dir import recovery
 from lancespace_dir.look import Look
-from lancespace_dir.manifest.listings import parent_of
-from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, TABLE, TABLE_VERSION, Entry
+from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, TABLE, TABLE_VERSION, Entry, parent_of
+from lancespace_dir.manifest_catalog import ManifestCatalog
 from lancespace_dir.reservations import RESERVATION
 from lancespace_dir.root import DEREGISTERED, JOBS, TABLE_SUFFIX, belongs_to_catalog, is_claim
-from lancespace_dir.v2 import ManifestCatalog
+from lancespace_jobs import CHECKPOINT_DAYS, FOLDER
 
 if TYPE_CHECKING:
     from lancespace import Namespace
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 ORPHAN_TABLE = "orphan table"
 ORPHAN_DIRECTORY = "orphan directory"

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import ConcurrentModificationError, InvalidInputError, TableNotFoundError
 
-from lancespace import identifiers
-from lancespace.backends.messages import no_table
-from lancespace.storage.locations import relative_steps
-from lancespace_dir import changes, root
-from lancespace_dir.catalogs import Names, Place
+from lancespace.authoring import identifiers, no_table, relative_steps
+from lancespace_dir import mutations, root
+from lancespace_dir.catalogs import CatalogEntry, Names
 
 if TYPE_CHECKING:
     from lancespace_dir.manifest.drafts import Draft
+    from lancespace_dir.manifest_catalog import ManifestCatalog
     from lancespace_dir.seen import SeenTable
-    from lancespace_dir.v2 import ManifestCatalog
 
 _log = logging.getLogger(__name__)
 
 
-def drop(catalog: ManifestCatalog, names: Names) -> Place:
+def drop(catalog: ManifestCatalog, names: Names) -> CatalogEntry:
     """Take the row out and delete the files, unless another table has them, too.
 
     A table that is only a directory (V1) gets a row before, so that nobody else can register or rename it meanwhile;
@@ -31,7 +29,7 @@ def drop(catalog: ManifestCatalog, names: Names) -> Place:
     """
     own = root.root_location(names[0])
     with _seen(catalog, own, if_needed=len(names) == 1 and root.can_be_shown(names[0])) as seen:
-        with catalog.manifest.one_look():
+        with catalog.manifest.single_refresh():
             found = _take_from_catalog(catalog, names, seen)
         if found is None:
             return _drop_deregistered(catalog, names, seen)
@@ -45,7 +43,7 @@ def drop(catalog: ManifestCatalog, names: Names) -> Place:
         return place
 
 
-def delete_files(catalog: ManifestCatalog, taken: changes.Taken) -> None:
+def delete_files(catalog: ManifestCatalog, taken: mutations.Taken) -> None:
     """Delete the files of tables whose rows were taken out."""
     locations = [place.location for place in taken.places]
     own = [location for location in locations if not _stays(catalog, location, taken.sharers.get(location))]
@@ -74,7 +72,7 @@ def _remove(catalog: ManifestCatalog, names: Names, seen: SeenTable, *, is_decis
             raise no_table(names) from error
 
 
-def _drop_deregistered(catalog: ManifestCatalog, names: Names, seen: SeenTable | None) -> Place:
+def _drop_deregistered(catalog: ManifestCatalog, names: Names, seen: SeenTable | None) -> CatalogEntry:
     """Delete a directory that is hidden. One that is claimed is what another drop, under way or dead, has left."""
     place = catalog.deregistered_v1(names)
     catalog.need_unused(names)
@@ -92,13 +90,13 @@ def _drop_deregistered(catalog: ManifestCatalog, names: Names, seen: SeenTable |
 
 def _take_from_catalog(
     catalog: ManifestCatalog, names: Names, seen: SeenTable | None
-) -> tuple[Place, changes.Taken, bool] | None:
+) -> tuple[CatalogEntry, mutations.Taken, bool] | None:
     """Take the row out; what it was, and whether only the caller who deletes the directory has dropped the table.
 
     None if there is no such table.
     """
     try:
-        place, has_row = catalog.find_row(names, changes.place_to_drop)
+        place, has_row = catalog.find_row(names, mutations.place_to_drop)
     except TableNotFoundError:
         return None
     is_own = catalog.is_own(names, place)
@@ -107,19 +105,21 @@ def _take_from_catalog(
     return place, take_out(catalog, names, place, seen if is_own else None), is_decisive
 
 
-def _take_out(catalog: ManifestCatalog, names: Names, place: Place, seen: SeenTable | None) -> changes.Taken:
+def _take_out(catalog: ManifestCatalog, names: Names, place: CatalogEntry, seen: SeenTable | None) -> mutations.Taken:
     """Take the row out, unless the table is another one by now: the commit decides."""
 
-    def take_out(draft: Draft) -> changes.Taken:
-        now = changes.need_table(draft, names)
+    def take_out(draft: Draft) -> mutations.Taken:
+        now = mutations.need_table(draft, names)
         if now.location != place.location or (seen is not None and not seen.is_current()):
             raise no_table(names)
-        return changes.take_out_with_files(draft, names)
+        return mutations.take_out_with_files(draft, names)
 
     return catalog.manifest.mutate(take_out)
 
 
-def _take_v1_out(catalog: ManifestCatalog, names: Names, place: Place, seen: SeenTable | None) -> changes.Taken:
+def _take_v1_out(
+    catalog: ManifestCatalog, names: Names, place: CatalogEntry, seen: SeenTable | None
+) -> mutations.Taken:
     """Give a V1 table a row, and take it out; nobody else can register or rename it meanwhile.
 
     Raises:
@@ -129,7 +129,7 @@ def _take_v1_out(catalog: ManifestCatalog, names: Names, place: Place, seen: See
         raise no_table(names)
     other = next((entry.object_id for entry in catalog.tables_at(place.location) if entry.object_id != names[0]), None)
     if other is not None:
-        return changes.Taken([place], {place.location: other})
+        return mutations.Taken([place], {place.location: other})
     catalog.need_unused(names)
     if not catalog.enter_v1(names, place):
         raise ConcurrentModificationError(

@@ -12,11 +12,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError, UnsupportedOperationError
 
-from lancespace import identifiers
-from lancespace.storage import scheme_of
-from lancespace.storage.conditions import require_conditions
-from lancespace.storage.local import is_staged
-from lancespace.storage.reading import read
+from lancespace.authoring import identifiers, is_staged, read, require_conditions, scheme_of
 from lancespace_dir.root import DEREGISTERED, RESERVED, TABLE_SUFFIX, is_claim, new_claim, root_location
 from lancespace_dir.seen import SeenTable, see
 from lancespace_dir.sessions import is_same_for_all, open_session, takes
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
 
     from lance.file import LanceFileSession
 
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 
 class Listing:

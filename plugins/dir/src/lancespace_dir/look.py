@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import UnsupportedOperationError
 
-from lancespace.storage.clock import aware
+from lancespace.authoring import aware
 from lancespace_dir.listing import Listing
-from lancespace_dir.manifest.filters import quoted
-from lancespace_dir.manifest.schema import DIRECTORY, Entry
+from lancespace_dir.manifest.schema import DIRECTORY, Entry, quoted
 from lancespace_dir.manifest.segments import whole
-from lancespace_dir.v2 import ManifestCatalog
+from lancespace_dir.manifest_catalog import ManifestCatalog
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 _DIGITS = 20
 

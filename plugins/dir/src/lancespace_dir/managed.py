@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from lancespace.tables.access import TableRef
-from lancespace.tables.manifests import ManifestDirectory
 from lancespace_dir import versionrows
-from lancespace_dir.catalogs import Names, Place
-from lancespace_dir.managedversions import ManagedVersions
+from lancespace_dir.catalogs import CatalogEntry, Names
+from lancespace_dir.managed_versions import ManagedVersions, ManifestsInPlace
 from lancespace_dir.versionrows import MANAGEMENT, Version
+from lancespace_tables import TableLocation
 
 if TYPE_CHECKING:
-    from lancespace.storage import Storage
-    from lancespace_dir.manifest.committer import Manifest
-
-_REMEMBERED = 10_000
-"""So many manifests are known to be in place without looking."""
+    from lancespace.authoring import Storage
+    from lancespace_dir.manifest.committer import ManifestTable
 
 
 class ManagedTables:
     """The managed tables of a catalog."""
 
-    def __init__(self, manifest: Manifest, storage: Storage, managing: bool | None) -> None:
+    def __init__(self, manifest: ManifestTable, storage: Storage, managing: bool | None) -> None:
         self.manifest = manifest
         self._storage = storage
         self._managing = managing
-        self._in_place: dict[str, None] = {}
+        self._in_place = ManifestsInPlace()
 
     def place(
         self,
@@ -37,7 +32,7 @@ class ManagedTables:
         metadata: Mapping[str, str] | None = None,
         *,
         is_new: bool = False,
-    ) -> Place:
+    ) -> CatalogEntry:
         """The place of a new table: managed if its properties say so, or the connection's, or the catalog.
 
         Who does not give the catalog's metadata lets them be looked up.
@@ -45,9 +40,9 @@ class ManagedTables:
         own, wanted = versionrows.split(properties)
         if wanted is None:
             wanted = self._is_default(metadata) if self._managing is None else self._managing
-        return Place(location, own, wanted, is_new=is_new)
+        return CatalogEntry(location, own, wanted, is_new=is_new)
 
-    def entered(self, place: Place) -> None:
+    def entered(self, place: CatalogEntry) -> None:
         """Have new tables managed whoever creates them, if that is how this connection creates them.
 
         Lance commits the mark. If it was paused for long before it did, the mark may be at a version that nobody reads.
@@ -61,45 +56,26 @@ class ManagedTables:
                 if not self._is_default():  # Somebody else was faster.
                     raise
 
-    def stored(self, names: Names, place: Place) -> list[Version]:
+    def stored(self, names: Names, place: CatalogEntry) -> list[Version]:
         """The versions that a table which is to be managed has in storage already: they count from now on."""
         return [Version(manifest) for manifest in self._of(names, place).directory.list()] if place.is_managed else []
 
-    def settle(self, names: Names, place: Place) -> None:
+    def settle(self, names: Names, place: CatalogEntry) -> None:
         """See that storage has all of a managed table, before the catalog forgets it."""
         versions = self._of(names, place)
         latest = versions.latest() if place.is_managed else None
         if latest is not None:
             versions.settle(latest)
 
-    def of(self, ref: TableRef) -> ManagedVersions:
+    def of(self, ref: TableLocation) -> ManagedVersions:
         """The versions of one table."""
-        return ManagedVersions(self, ManifestDirectory(ref, None, self._storage), ref)
+        return ManagedVersions(self.manifest, self._storage, ref, self._in_place)
 
-    def _of(self, names: Names, place: Place) -> ManagedVersions:
-        return self.of(TableRef(tuple(names), self.uri(place), {}))
+    def _of(self, names: Names, place: CatalogEntry) -> ManagedVersions:
+        return self.of(TableLocation(tuple(names), self._storage.uri(place.location), {}))
 
     def _is_default(self, metadata: Mapping[str, str] | None = None) -> bool:
         if metadata is None:
             with self.manifest.reading() as reader:
                 metadata = reader.metadata
         return metadata.get(MANAGEMENT) == "true"
-
-    def uri(self, place: Place) -> str:
-        """The location of a table as pylance takes it."""
-        return self._storage.uri(place.location)
-
-    def knows(self, version: Version) -> bool:
-        """Whether the manifest of a version is known to be in place; its digest stands for no other."""
-        return version.digest is None or version.digest in self._in_place
-
-    def remember(self, version: Version) -> None:
-        """Do not look for this manifest again."""
-        if version.digest is not None:
-            self._in_place[version.digest] = None
-        for oldest in list(islice(self._in_place, max(0, len(self._in_place) - _REMEMBERED))):
-            self._in_place.pop(oldest, None)
-
-    def forget(self, version: Version) -> None:
-        """Look for this manifest again."""
-        self._in_place.pop(version.digest or "", None)

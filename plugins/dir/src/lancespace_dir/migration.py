@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidTableStateError, UnsupportedOperationError
 
-from lancespace.errors import public
+from lancespace.authoring import public
 from lancespace_dir.manifest.schema import TABLE, Entry
+from lancespace_dir.manifest_catalog import ManifestCatalog
 from lancespace_dir.root import root_location
-from lancespace_dir.v2 import ManifestCatalog
 
 if TYPE_CHECKING:
     from lancespace import Namespace
-    from lancespace.engines import Work
-    from lancespace.jobs import SubmittedJob
+    from lancespace.authoring import Work
     from lancespace_dir.manifest.drafts import Draft
+    from lancespace_jobs import SubmittedJob
 
 _BATCH = 1000
 """How many tables are entered in one commit."""
@@ -53,8 +53,8 @@ def migrate(namespace: Namespace) -> SubmittedJob:
     Raises:
         UnsupportedOperationError: If the namespace is no directory catalog with manifest and directory listing.
     """
-    from lancespace.engines import Job
-    from lancespace.jobs.submitted import submit
+    from lancespace.authoring import Job
+    from lancespace_jobs import submit
 
     _catalog(namespace)
     return submit(namespace, Job("migrate", str(namespace.namespace_id()), lambda work: _run(namespace, work)))
@@ -62,7 +62,7 @@ def migrate(namespace: Namespace) -> SubmittedJob:
 
 def enter(batch: _Batch) -> int:
     """Enter the tables of a batch that are not in the manifest yet; runs wherever the engine computes."""
-    from lancespace.handles import connected
+    from lancespace_jobs import connected
 
     def put(draft: Draft) -> int:
         new = [name for name in batch.names if _needs_row(draft.get(name), name)]
@@ -96,7 +96,7 @@ def _run(namespace: Namespace, work: Work) -> None:
     entered = 0
     message = f"entering {len(waiting)} tables in the manifest"
     work.report(0.0, message, entered)
-    batches = [_Batch(*namespace.recipe(), names) for names in _slices(waiting)]
+    batches = [_Batch(*namespace.connection_args(), names) for names in _slices(waiting)]
     for number, (_, done) in enumerate(work.map(enter, batches, key=lambda one: one.names[0], concurrency=1), 1):
         entered += done
         work.report(number / len(batches), message, entered)

@@ -8,10 +8,8 @@ Fetch = Callable[["str | None", "int | None"], "list[str]"]
 """Takes a name and a count; answers at most that number of names after it, sorted, or all if the count is None."""
 
 
-def filtered(fetch: Fetch, keep: Callable[[str], bool] | None) -> Fetch:
+def filtered(fetch: Fetch, keep: Callable[[str], bool]) -> Fetch:
     """A listing of the names to keep, which asks for more until a page is full."""
-    if keep is None:
-        return fetch
 
     def fetch_kept(after: str | None, count: int | None) -> list[str]:
         kept: list[str] = []

@@ -17,10 +17,18 @@ import lance
 import pyarrow as pa
 from lance_namespace import ConcurrentModificationError
 
-from lancespace.errors import translated
+from lancespace.authoring import translated
 from lancespace_dir.listing import Listing
-from lancespace_dir.manifest.listings import parent_of
-from lancespace_dir.manifest.schema import DIRECTORY, NAMESPACE, SCHEMA, STORAGE_VERSION, TABLE, TABLE_VERSION, Entry
+from lancespace_dir.manifest.schema import (
+    DIRECTORY,
+    NAMESPACE,
+    SCHEMA,
+    STORAGE_VERSION,
+    TABLE,
+    TABLE_VERSION,
+    Entry,
+    parent_of,
+)
 from lancespace_dir.manifest.schema import to_table as rows_of
 from lancespace_dir.manifest.segments import whole
 from lancespace_dir.root import DEREGISTERED, root_location
@@ -28,7 +36,7 @@ from lancespace_dir.sessions import open_session
 from lancespace_dir.versionrows import from_entry
 
 if TYPE_CHECKING:
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 KEPT = f"{DIRECTORY}_damaged"
 """What the copies of damaged manifests are called, followed by a number."""

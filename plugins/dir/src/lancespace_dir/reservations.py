@@ -6,15 +6,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from lancespace import identifiers
-from lancespace.jobs.stages import FOLDER
-from lancespace_dir import changes
+from lancespace.authoring import identifiers
+from lancespace_dir import mutations
 from lancespace_dir.listing import Listing
 from lancespace_dir.root import RESERVED
+from lancespace_jobs import FOLDER
 
 if TYPE_CHECKING:
-    from lancespace.storage import Storage
-    from lancespace_dir.manifest.committer import Manifest
+    from lancespace.authoring import Storage
+    from lancespace_dir.manifest.committer import ManifestTable
     from lancespace_dir.manifest.drafts import Draft
     from lancespace_dir.manifest.schema import Entry
 
@@ -23,7 +23,7 @@ RESERVATION = frozenset({RESERVED, FOLDER})
 
 
 def take_out(
-    manifest: Manifest, entry: Entry, is_empty: Callable[[], bool], is_old: Callable[[], bool] | None = None
+    manifest: ManifestTable, entry: Entry, is_empty: Callable[[], bool], is_old: Callable[[], bool] | None = None
 ) -> bool:
     """Take a row out, unless it is not the one that was looked at, its table has data by now, or it is to be spared.
 
@@ -34,11 +34,11 @@ def take_out(
     def remove(draft: Draft) -> bool:
         if draft.get(entry.object_id) != entry or not is_empty() or (is_old is not None and not is_old()):
             return False
-        changes.take_out_table(draft, identifiers.split(entry.object_id))
+        mutations.take_out_table(draft, identifiers.split(entry.object_id))
         return True
 
     def put_back(draft: Draft) -> None:
-        if draft.get(entry.object_id) is None and changes.is_free(draft, entry):
+        if draft.get(entry.object_id) is None and mutations.is_free(draft, entry):
             draft.put(entry)
 
     if not manifest.mutate(remove):

@@ -15,10 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from lance_namespace import InvalidInputError
 
-from lancespace import registry
-from lancespace.properties import redact_url
-from lancespace.storage import scheme_of
-from lancespace.storage.local import is_staged
+from lancespace.authoring import is_staged, redact_url, registry, scheme_of
 
 TABLE_SUFFIX = ".lance"
 RESERVED = ".lance-reserved"
@@ -76,7 +73,7 @@ def _forget(folder: str, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def require_place(root: str) -> None:
+def check_root(root: str) -> None:
     """See that a catalog can be at a root, without a request to any store.
 
     What is no place would otherwise look like an empty catalog until somebody writes to it.

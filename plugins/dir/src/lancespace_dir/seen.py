@@ -10,16 +10,17 @@ import errno
 import logging
 import os
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from lancespace.storage.local import is_staged
+from lancespace.authoring import is_staged
 from lancespace_dir.root import DEREGISTERED, TABLE_SUFFIX, is_claim, new_claim, new_location
 
 if TYPE_CHECKING:
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 _log = logging.getLogger(__name__)
 
@@ -28,20 +29,21 @@ _UNIQUE = frozenset({"data", "_transactions", "_deletions", "_indices"})
 """Directories of a table in which no file ever has the name of another table's."""
 
 
-class SeenTable(Protocol):
+class SeenTable(ABC):
     """What a drop holds of a table's directory."""
 
     contents: list[str]
     """The names of what was in it."""
 
-    def is_current(self) -> bool:
-        """Whether it is still in its place."""
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._storage = storage
+        self._path = path
 
     def remove(self, is_needed: Callable[[], bool]) -> bool:
         """Take the table out of sight and delete it; another one that is in its place by now stays as it is.
 
         Args:
-            is_needed: Whether a table of the catalog has these files. It is asked when they are claimed: whoever
+            is_needed: Whether a table of the catalog has these files. It is asked when they are claimed: a caller that
                 registers a table there enters it and then looks for claims, so one of the two sees the other.
 
         Returns:
@@ -50,22 +52,42 @@ class SeenTable(Protocol):
         Raises:
             FileNotFoundError: It is gone: another caller removed it.
         """
+        claim = new_claim()
+        self._claim(claim)
+        try:
+            if not is_needed():
+                self._delete(claim)
+                return True
+            if not self.is_current():
+                raise self._gone("another table has its place by now")
+            return False
+        finally:
+            self._unclaim(claim)
 
-    def close(self) -> None:
+    @abstractmethod
+    def is_current(self) -> bool:
+        """Whether it is still in its place."""
+
+    def close(self) -> None:  # noqa: B027 - objects are not held
         """Give the directory up."""
 
+    @abstractmethod
+    def _claim(self, name: str) -> None:
+        """Put a mark in it."""
 
-def see(storage: Storage, location: str) -> SeenTable:
-    """Look at the directory of a table.
+    @abstractmethod
+    def _unclaim(self, name: str) -> None:
+        """Take the mark away, if it is still there."""
 
-    Raises:
-        FileNotFoundError: There is none.
-    """
-    path = f"{storage.path()}/{location}"
-    return _Directory(storage, path) if storage.is_local else _Objects(storage, path)
+    @abstractmethod
+    def _delete(self, claim: str) -> None:
+        """Delete what was seen."""
+
+    def _gone(self, why: str) -> FileNotFoundError:
+        return FileNotFoundError(errno.ENOENT, why, self._path)
 
 
-class _Directory:
+class _Directory(SeenTable):
     """An open directory of a file system, which stays the same one when it is renamed or another gets its path.
 
     Its entries are moved to a directory that nobody knows, the mark that hides the table last. So a crash leaves a
@@ -73,8 +95,7 @@ class _Directory:
     """
 
     def __init__(self, storage: Storage, path: str) -> None:
-        self._storage = storage
-        self._path = path
+        super().__init__(storage, path)
         try:
             self._opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         except NotADirectoryError as error:
@@ -89,26 +110,27 @@ class _Directory:
             return False
 
     def remove(self, is_needed: Callable[[], bool]) -> bool:
-        """Claim it, move all of it elsewhere, and delete it there; of a symbolic link, only the link goes."""
-        if Path(self._path).is_symlink():
+        """Of a symbolic link, only the link goes."""
+        path = Path(self._path)
+        if path.is_symlink():
             _log.warning("Dropped a table and kept its files: %r is a symbolic link to them", self._path)
-            Path(self._path).unlink()
+            path.unlink()
             return True
-        claim = new_claim()
-        self._put(claim)
-        try:
-            if is_needed():
-                self._need_current()
-                return False
-            self._move_away(claim)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(claim, dir_fd=self._opened)
-        with suppress(OSError):
-            Path(self._path).rmdir()  # Of what is not empty, by then another table, nothing happens.
-        return True
+        is_removed = super().remove(is_needed)
+        if is_removed:
+            with suppress(OSError):
+                path.rmdir()  # Of what is not empty, by then another table, nothing happens.
+        return is_removed
 
-    def _move_away(self, claim: str) -> None:
+    def _claim(self, name: str) -> None:
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, dir_fd=self._opened))
+
+    def _unclaim(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._opened)
+
+    def _delete(self, claim: str) -> None:
+        """Move all of it elsewhere, and delete it there."""
         self._hide()
         place = Path(self._path)
         taken = place.parent / new_location(place.name.removesuffix(TABLE_SUFFIX))
@@ -130,10 +152,6 @@ class _Directory:
         """Close the directory."""
         os.close(self._opened)
 
-    def _need_current(self) -> None:
-        if not self.is_current():
-            raise FileNotFoundError(errno.ENOENT, "another table has its place by now", self._path)
-
     def _names(self, *marks: str) -> list[str]:
         names = os.listdir(self._opened)  # noqa: PTH208 - a descriptor
         return [name for name in names if name not in marks and not is_staged(name)]
@@ -141,13 +159,10 @@ class _Directory:
     def _hide(self) -> None:
         """Mark it as deregistered, unless another caller has just moved all of it away."""
         with suppress(FileExistsError):
-            self._put(DEREGISTERED)
+            self._claim(DEREGISTERED)
             if all(map(is_claim, self._names(DEREGISTERED))):
                 os.unlink(DEREGISTERED, dir_fd=self._opened)
-                raise FileNotFoundError(errno.ENOENT, "another caller removed it", self._path)
-
-    def _put(self, name: str) -> None:
-        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, dir_fd=self._opened))
+                raise self._gone("another caller removed it")
 
     def _move(self, name: str, taken: Path) -> None:
         target = taken / name
@@ -157,7 +172,7 @@ class _Directory:
             os.rename(name, target, src_dir_fd=self._opened)
 
 
-class _Objects:
+class _Objects(SeenTable):
     """The objects below a prefix, each with what tells it from another of the same name.
 
     A mark hides the table, and no table can be created at the prefix while it is there. Its content is unique: as long
@@ -165,8 +180,7 @@ class _Objects:
     """
 
     def __init__(self, storage: Storage, path: str) -> None:
-        self._storage = storage
-        self._path = path
+        super().__init__(storage, path)
         self._mark = f"{path}/{DEREGISTERED}"
         self._files = storage.list_tree(path)
         if not self._files:
@@ -177,18 +191,11 @@ class _Objects:
         """Whether one of its files is still there."""
         return bool(self._files.items() & self._storage.list_tree(self._path).items())
 
-    def remove(self, is_needed: Callable[[], bool]) -> bool:
-        """Claim what was seen, then delete it."""
-        claim = f"{self._path}/{new_claim()}"
-        self._storage.put_if_absent(claim, _content(), unique=True)
-        try:
-            if is_needed():
-                self._need_current()
-                return False
-            self._delete(claim)
-        finally:
-            self._storage.delete_files([claim])
-        return True
+    def _claim(self, name: str) -> None:
+        self._storage.put_if_absent(f"{self._path}/{name}", _content(), unique=True)
+
+    def _unclaim(self, name: str) -> None:
+        self._storage.delete_files([f"{self._path}/{name}"])
 
     def _delete(self, claim: str) -> None:
         """Hide the table, list it again, and delete what was listed."""
@@ -196,19 +203,16 @@ class _Objects:
         files = self._storage.list_tree(self._path)
         if not self._files.items() & files.items():
             self._unhide(content, files)
-            raise FileNotFoundError(errno.ENOENT, "another table has its place by now", self._path)
+            raise self._gone("another table has its place by now")
         self._need_mark(content)
-        files.pop(claim, None)
+        files.pop(f"{self._path}/{claim}", None)
         mark = {file: files.pop(file) for file in [self._mark] if file in files}
         unique = {file for file in files if self._inside(file).partition("/")[0] in _UNIQUE}
         self._storage.delete_files(unique)
         for file in files.keys() - unique:
             self._storage.delete_unchanged(file, files[file])
         if not all([self._storage.delete_unchanged(file, version) for file, version in mark.items()] or [False]):
-            raise FileNotFoundError(errno.ENOENT, "another caller dropped the table", self._path)
-
-    def close(self) -> None:
-        """Nothing is held."""
+            raise self._gone("another caller dropped the table")
 
     def _hide(self) -> bytes:
         """Mark the table; the content of the mark that hides it then."""
@@ -225,13 +229,9 @@ class _Objects:
             self._need_mark(content)
             self._storage.delete_unchanged(self._mark, files[self._mark])
 
-    def _need_current(self) -> None:
-        if not self.is_current():
-            raise FileNotFoundError(errno.ENOENT, "another table has its place by now", self._path)
-
     def _need_mark(self, content: bytes) -> None:
         if bytes(self._storage.filesystem.cat_file(self._mark)) != content:
-            raise FileNotFoundError(errno.ENOENT, "another caller dropped the table", self._path)
+            raise self._gone("another caller dropped the table")
 
     def _inside(self, file: str) -> str:
         return file[len(self._path) + 1 :]
@@ -239,3 +239,13 @@ class _Objects:
 
 def _content() -> bytes:
     return f"dropped by {uuid.uuid4().hex}".encode()
+
+
+def see(storage: Storage, location: str) -> SeenTable:
+    """Look at the directory of a table.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    path = f"{storage.path()}/{location}"
+    return _Directory(storage, path) if storage.is_local else _Objects(storage, path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lance.file import LanceFileSession
 
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 _ESCAPES = frozenset("%#?")
 _AS_IS = re.compile(r"[\w .$+&'/-]*", re.ASCII)

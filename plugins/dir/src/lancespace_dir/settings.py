@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lancespace.properties import Property
-from lancespace.storage.vending import VENDOR_PROPERTIES
+from lancespace.authoring import VENDOR_PROPERTIES, Property
 
 _VENDING = "describe_table never answers the catalog's own credentials; credential_vendor.* answers temporary ones"
 _CONTEXT = "a directory has no server that a context could be sent to"

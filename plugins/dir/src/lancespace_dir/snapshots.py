@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidTableStateError, UnsupportedOperationError
 
-from lancespace import identifiers
-from lancespace.errors import public
+from lancespace.authoring import identifiers, public
 from lancespace_dir import versionrows
-from lancespace_dir.changes import need_table, place_of
-from lancespace_dir.v2 import ManifestCatalog
+from lancespace_dir.manifest_catalog import ManifestCatalog
+from lancespace_dir.mutations import need_table, place_of
 
 if TYPE_CHECKING:
     from lancespace import Namespace
-    from lancespace.identifiers import Identifier
+    from lancespace.authoring import Identifier
     from lancespace_dir.manifest.reader import ManifestReader
 
 

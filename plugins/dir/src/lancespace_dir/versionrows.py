@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError, InvalidTableStateError
 
-from lancespace.tables.manifests import Manifest
 from lancespace_dir.manifest.drafts import Draft
 from lancespace_dir.manifest.schema import TABLE_VERSION, Entry
+from lancespace_tables import Manifest
 
 if TYPE_CHECKING:
     from lancespace_dir.manifest.reader import ManifestReader

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from lance_namespace import InvalidInputError
+from pydantic import BaseModel
 
-from lancespace.identifiers import DELIMITER
-from lancespace.properties import redact_url
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from lancespace.operations import Operation
+from lancespace.authoring import DELIMITER, Operation, redact_url
 
 _DOT_SEGMENTS = {".", ".."}
 
@@ -26,13 +21,9 @@ class Addresses:
     def __init__(self, uri: str, delimiter: str) -> None:
         if not delimiter:
             raise InvalidInputError("rest: the property 'delimiter' must not be empty.")
-        self._base = _checked(uri)
-        self._delimiter = delimiter
-
-    @property
-    def base(self) -> str:
+        self.base = _checked(uri)
         """The server's address with its prefix, for messages."""
-        return self._base
+        self._delimiter = delimiter
 
     def of(self, operation: Operation, request: BaseModel) -> str:
         """The URL of one request.
@@ -47,7 +38,7 @@ class Addresses:
             # The root is written as a delimiter; which one, the query says.
             delimiter = text if field == "id" and not request.id else delimiter  # type: ignore[attr-defined]
         query = [("delimiter", delimiter), *_query(operation, request)]
-        return f"{self._base}{path}?{urlencode(query, quote_via=quote, safe='')}"
+        return f"{self.base}{path}?{urlencode(query, quote_via=quote, safe='')}"
 
     def joined(self, request: BaseModel) -> str:
         """The identifier as it travels: its names joined, or the delimiter for the root.
@@ -67,17 +58,21 @@ class Addresses:
         return self._delimiter.join(names) or root
 
 
-def _checked(uri: str) -> str:
+def is_http(url: str) -> bool:
+    """Whether a URL is one of HTTP, with a host."""
     try:
-        parts = urlsplit(uri)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable or "?" in uri or "#" in uri:
+        return False
+
+
+def _checked(uri: str) -> str:
+    if not is_http(uri) or "?" in uri or "#" in uri:
         raise InvalidInputError(
             f"rest: the property 'uri' must be like http://host:2333 or https://host/prefix, not {redact_url(uri)!r}."
         )
-    if parts.username is not None:
+    if urlsplit(uri).username is not None:
         raise InvalidInputError(
             "rest: the property 'uri' must not carry a user and password: "
             "use rest.auth.type=basic with rest.auth.basic.username and rest.auth.basic.password."

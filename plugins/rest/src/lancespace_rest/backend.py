@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, cast
 from uuid import uuid4
 
-from lancespace.backends.base import Backend
-from lancespace.hookspecs import hookimpl
-from lancespace.identifiers import show
-from lancespace.operations import OPERATIONS, Operation, Payload
-from lancespace_rest import answers, auth, bodies, headers, providers
+from lance_namespace import InternalError, InvalidInputError, LanceNamespaceError
+from pydantic import BaseModel
+
+from lancespace.authoring import (
+    OPERATIONS,
+    ArrowData,
+    Backend,
+    Connection,
+    Operation,
+    Payload,
+    hookimpl,
+    identifiers,
+    redact,
+)
+from lancespace_rest import auth, bodies, headers
 from lancespace_rest.addresses import Addresses
 from lancespace_rest.deadlines import Deadline
 from lancespace_rest.messages import Message, merged
-from lancespace_rest.reading import read
+from lancespace_rest.responses import parse_response, read
 from lancespace_rest.sessions import HttpSession
 from lancespace_rest.settings import PROPERTIES, check
 from lancespace_rest.transport import Exchange, Transport
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from lancespace.arrow import ArrowData
-    from lancespace.connection import Connection
 
 _ACCEPT_ARROW = f"{bodies.ARROW_STREAM}, {bodies.ARROW_FILE};q=0.9, {bodies.JSON};q=0.8"
 
@@ -39,32 +44,34 @@ class RestBackend(Backend):
         settings = self.settings
         check(settings)
         self._addresses = Addresses(settings["uri"], settings["delimiter"])
-        self._headers = headers.from_properties(settings.family("headers."), settings.family("header."))
-        self._provider = providers.choose(connection.context_provider, settings.family("dynamic_context_provider."))
+        self._provider = _provider(connection.context_provider, settings.family("dynamic_context_provider."))
         session = HttpSession(settings)
+        own = {name: str(value) for name, value in session.headers.items()}
+        given = headers.from_properties(settings.family("headers."), settings.family("header."))
+        self._headers = merged(own, given)
         self._transport = Transport(session, auth.load(settings, session))
 
     @hookimpl
     def close(self) -> None:
         """Close the connections that are kept open."""
-        self._transport.close()
+        self._transport.session.close()
 
     def answer(self, operation: Operation, request: BaseModel, data: ArrowData | None = None) -> Any:
         """Ask the server."""
         message = self._message(operation, request, data)
         exchange = Exchange(self._transport, message)
         if operation.result is Payload.ARROW_FILE:
-            from lancespace_rest.results import QueryResults
+            from lancespace_rest.results import QueryResults  # It imports pyarrow.
 
             return exchange.run(partial(QueryResults, exchange))
         answer, body = exchange.run(lambda answer: (answer, read(answer, message.deadline)))
-        return answers.understood(operation, message.about, answer, body)
+        return parse_response(operation, message.about, answer, body)
 
     def _message(self, operation: Operation, request: BaseModel, data: ArrowData | None) -> Message:
         names = getattr(request, "id", None)
-        about = f"{operation.name} {show(names)!r}" if names else operation.name
+        about = f"{operation.name} {identifiers.show(names)!r}" if names else operation.name
         deadline = Deadline(self.settings["timeout.total"], about)
-        provided = providers.context_of(self._provider, operation, self._addresses.joined(request))
+        provided = _context_of(self._provider, operation, self._addresses.joined(request))
         given = getattr(request, "context", None) or {}
         other = headers.other_context({**provided, **given})
         compression = self.settings["compression"]
@@ -111,3 +118,56 @@ def _hook(operation: Operation) -> Callable[..., Any]:
 
 for _row in OPERATIONS.values():
     setattr(RestBackend, _row.name, _hook(_row))
+
+
+class ContextProvider(Protocol):
+    """What is asked for context before every operation: the interface of pylance's ``DynamicContextProvider``."""
+
+    def provide_context(self, info: dict[str, str]) -> Mapping[str, str]:
+        """The context of an operation; ``info`` has ``operation`` and ``object_id``, its joined identifier."""
+
+
+def _provider(given: object, options: Mapping[str, str]) -> ContextProvider | None:
+    """The provider that was given as an object, or else the one that ``dynamic_context_provider.*`` names."""
+    if given is not None:
+        if not callable(getattr(given, "provide_context", None)):
+            raise InvalidInputError(
+                f"rest: the context_provider, a {type(given).__name__}, needs a method provide_context."
+            )
+        return cast("ContextProvider", given)
+    if not options:
+        return None
+    path = options.get("impl", "")
+    module, _, name = path.rpartition(".")
+    if not module:
+        raise InvalidInputError(
+            "rest: the property 'dynamic_context_provider.impl' must be a class path like 'package.module.Class'."
+        )
+    try:
+        kind = getattr(importlib.import_module(module), name)
+        provider: ContextProvider = kind(**{key: value for key, value in options.items() if key != "impl"})
+    except Exception as error:
+        raise InvalidInputError(f"rest: the context provider {path!r} cannot be made: {_shown(error)}") from error
+    return provider
+
+
+def _context_of(provider: ContextProvider | None, operation: Operation, object_id: str) -> dict[str, str]:
+    if provider is None:
+        return {}
+    name = type(provider).__name__
+    try:
+        context: dict[str, Any] = dict(provider.provide_context({"operation": operation.name, "object_id": object_id}))
+    except LanceNamespaceError:
+        raise
+    except Exception as error:
+        raise InternalError(f"The context provider {name} failed: {_shown(error)}") from error
+    for key, value in context.items():
+        if not isinstance(value, str):
+            raise InternalError(
+                f"The context provider {name} must answer strings, but {key!r} is {type(value).__name__}."
+            )
+    return context
+
+
+def _shown(error: Exception) -> str:
+    return redact(f"{type(error).__name__}: {error}")

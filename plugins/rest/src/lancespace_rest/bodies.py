@@ -5,17 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lance_namespace import InvalidInputError, LanceNamespaceError
+from pydantic import BaseModel
 
-from lancespace.errors import translate
-from lancespace.operations import HEADER_FIELDS, Operation, Payload
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from lancespace.arrow import ArrowData
+from lancespace.authoring import HEADER_FIELDS, ArrowData, Operation, Payload, translate
 
 JSON = "application/json"
 ARROW_STREAM = "application/vnd.apache.arrow.stream"

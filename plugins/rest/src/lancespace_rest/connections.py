@@ -1,109 +1,80 @@
-"""Connections that keep the timeouts they are told, and say whether there was one at all.
+"""Connections of urllib3 that send with the right timeout, keep the deadline, and say whether anything was sent.
 
-urllib3 sends with the timeout for connecting, and has many errors for a connection that was never made. Both are put
-right where the connection is: only there is it known that nothing has been sent.
+They are plugged in where urllib3 and requests let an adapter choose the classes of its pools. Only a connection
+itself can do this: urllib3 sends with the timeout for connecting, and it has many errors for a connection that was
+never made. (A SOCKS proxy has connections of its own, which send with the timeout for connecting.)
 """
 
 from __future__ import annotations
 
 import queue
-import re
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import requests
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from lancespace_rest import deadlines
 
-if TYPE_CHECKING:
-    from urllib3 import PoolManager
-    from urllib3.connection import HTTPConnection
-    from urllib3.connectionpool import HTTPConnectionPool
 
-    _Base = HTTPConnection
-else:
-    _Base = object
-
-_TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})")
-
-
-class NotConnected(requests.ConnectionError):
-    """No connection was made, so nothing was sent."""
-
-    def __init__(self, proxy: str | None, refusal: int | None) -> None:
-        super().__init__()
-        self.proxy = proxy
-        """Host and port of the proxy that was to make the connection, if there is one."""
-        self.refusal = refusal
-        """The status that the proxy answered instead."""
-
-
-class Unconnected(Exception):  # noqa: N818 - a sign on the way to NotConnected
-    """The same on its way through urllib3 and requests, which would wrap an error of theirs or of the system."""
+class NotConnectedError(OSError):
+    """No connection was made, so nothing was sent; the cause says why."""
 
     def __init__(self, proxy: str | None) -> None:
         super().__init__()
         self.proxy = proxy
-
-    def told(self) -> NotConnected:
-        """What callers of the session get; it is raised from the cause."""
-        found = _TUNNEL.search(str(self.__cause__))
-        return NotConnected(self.proxy, int(found[1]) if found else None)
+        """Host and port of the proxy that was to make the connection, if there is one."""
 
 
-class Patient(_Base):
-    """A connection that waits as long for the server to take data as for it to answer, and keeps the deadline."""
-
-    patience: float
-    """Seconds to wait while sending."""
+class _Connection(HTTPConnection):
     answering: socket.socket | None = None
-    """The socket of the answer, which the connection itself forgets if the answer is the last on it."""
+    """The socket; ``sock`` is already None while the last answer on a connection is read."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._patience = self.timeout or float("inf")  # The timeout of the pool; requests gives each request its own.
 
     def connect(self) -> None:
-        """As in urllib3, but every failure says that there is no connection."""
         try:
             super().connect()
         except Exception as error:
-            proxy = f"{self.proxy.host}:{self.proxy.port}" if self.proxy else None
-            raise Unconnected(proxy) from error
+            raise NotConnectedError(f"{self.proxy.host}:{self.proxy.port}" if self.proxy else None) from error
+        self.answering = self.sock
 
-    def request(self, method: str, url: str, *args: Any, **options: Any) -> None:
+    def request(self, *args: Any, **options: Any) -> None:
         """Connect with the one timeout, send with the other."""
         if self.sock is None:
             self.connect()
-        self.timeout = min(self.patience, deadlines.current().remaining())
-        super().request(method, url, *args, **options)
+        self.timeout = min(self._patience, deadlines.current().remaining())
+        super().request(*args, **options)
 
     def send(self, data: Any) -> None:
         """Send a piece, if there is time left for it."""
         deadlines.current().limit(self.sock)
         super().send(data)
 
-    def getresponse(self) -> Any:
-        """The head of the answer."""
-        self.answering = self.sock
-        self.timeout = min(self.timeout or self.patience, deadlines.current().remaining())
-        return super().getresponse()
+
+class _SecureConnection(_Connection, HTTPSConnection):
+    pass
 
 
-def make_patient(manager: PoolManager, seconds: float) -> None:
-    """Have the pools of a manager make patient connections, whatever kind its own are (direct, by proxy, SOCKS)."""
-    kinds = manager.pool_classes_by_scheme
-    manager.pool_classes_by_scheme = {scheme: _patient_pool(kind, seconds) for scheme, kind in kinds.items()}
-
-
-def _patient_pool(kind: type[HTTPConnectionPool], seconds: float) -> type[HTTPConnectionPool]:
-    connection = type(f"Patient{kind.ConnectionCls.__name__}", (Patient, kind.ConnectionCls), {"patience": seconds})
-    return type(f"Patient{kind.__name__}", (kind,), {"ConnectionCls": connection, "QueueCls": _Shelf})
-
-
-class _Shelf(queue.LifoQueue[Any]):
-    """Where a pool keeps connections. One too many is closed; urllib3 would warn of it, but nothing is wrong."""
+class _Kept(queue.LifoQueue[Any]):
+    """The connections that a pool keeps. One too many is closed without urllib3's warning: nothing is wrong."""
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        """Keep a connection, or close it."""
         try:
             super().put(item, block, timeout)
         except queue.Full:
             if item is not None:
                 item.close()
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls, QueueCls = _Connection, _Kept
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls, QueueCls = _SecureConnection, _Kept
+
+
+POOLS = {"http": _Pool, "https": _SecurePool}

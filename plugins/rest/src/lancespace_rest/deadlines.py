@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
 
 from lance_namespace import ServiceUnavailableError
-
-_SLACK = 0.1
-"""Seconds by which a socket may wait too long, so that its timeout is not set anew for every piece of data."""
-
-
-class Waiting(Protocol):
-    """What is wanted of a socket."""
-
-    def fileno(self) -> int:
-        """Its descriptor; -1 once it is closed."""
-
-    def gettimeout(self) -> float | None:
-        """Seconds that it waits at most; None without a limit."""
-
-    def settimeout(self, value: float, /) -> None:
-        """Set them."""
 
 
 class Deadline:
@@ -54,7 +38,7 @@ class Deadline:
             )
         return left
 
-    def limit(self, sock: Waiting | None) -> None:
+    def limit(self, sock: socket.socket | None) -> None:
         """Let a socket wait no longer than there is time; called before each piece of data is sent or received.
 
         Raises:
@@ -63,11 +47,8 @@ class Deadline:
         if self._end is None:
             return
         left = self.remaining()
-        if sock is None or sock.fileno() == -1:
-            return
-        allowed = sock.gettimeout()
-        if allowed is None or allowed > left + _SLACK:
-            sock.settimeout(left)
+        if sock is not None and sock.fileno() != -1:  # It is open.
+            sock.settimeout(min(left, sock.gettimeout() or left))
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
-
-if TYPE_CHECKING:
-    from lance_namespace_urllib3_client.models.identity import Identity
+from lance_namespace_urllib3_client.models.identity import Identity
 
 CONTEXT_PREFIX = "header."
 _PREFIXES = (CONTEXT_PREFIX, "headers.")

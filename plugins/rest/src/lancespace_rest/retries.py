@@ -10,19 +10,18 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lancespace.operations import Operation
-    from lancespace_rest.deadlines import Deadline
+from urllib3 import Retry
+from urllib3.exceptions import InvalidHeader
+
+from lancespace.authoring import Operation
+from lancespace_rest.deadlines import Deadline
 
 TOO_MANY_REQUESTS = 429
 UNCERTAIN = frozenset({502, 503, 504})
-"""Statuses of somebody in between, who may have passed the request on."""
+"""Statuses of a gateway, which may have passed the request on."""
 PASSING = UNCERTAIN | {408, TOO_MANY_REQUESTS}
-"""Statuses that say that another time may go better."""
+"""Statuses after which the same may succeed another time."""
 ONCE_MORE = frozenset({409, 503})
 """Statuses of a server that keeps idempotency keys: the first request is still running, or has not begun."""
 
@@ -39,7 +38,7 @@ class RetryPolicy:
     def pause(self, attempt: int, asked: float | None) -> float | None:
         """Seconds to wait after the ``attempt``-th failure; None to give up.
 
-        ``asked`` is what the server's Retry-After says: it is the least, and if it is too long, nobody waits for it.
+        ``asked`` is what the server's Retry-After says: it is the least, and if it is too long, it is not waited for.
         """
         if attempt >= self.attempts or (asked or 0) > self.max_wait:
             return None
@@ -81,20 +80,9 @@ def is_safe_after_status(operation: Operation, status: int, *, comes_back: bool 
     return status in PASSING and not operation.writes
 
 
-def is_safe_after_failure(operation: Operation, *, unsent: bool) -> bool:
-    """Whether to repeat an operation that got no answer, or half of one."""
-    return unsent or not operation.writes
-
-
 def retry_after(text: str | None) -> float | None:
     """The seconds that a Retry-After header asks for, in either of its forms; None if it asks for nothing readable."""
-    if text is None:
-        return None
-    if text.strip().isdecimal():
-        return float(text)
     try:
-        when = parsedate_to_datetime(text)
-    except ValueError:
+        return None if text is None else float(Retry().parse_retry_after(text))
+    except InvalidHeader:
         return None
-    aware = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
-    return max(0.0, (aware - datetime.now(timezone.utc)).total_seconds())

@@ -6,19 +6,19 @@ import logging
 import threading
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests
 from lance_namespace import InvalidInputError
 from requests.adapters import HTTPAdapter
+from urllib3 import PoolManager, Timeout
+from urllib3.connectionpool import HTTPConnectionPool
 
 import lancespace
+from lancespace.authoring import Settings
 from lancespace_rest import deadlines
-from lancespace_rest.connections import Unconnected, make_patient
+from lancespace_rest.connections import POOLS
 from lancespace_rest.retries import RetryPolicy
-
-if TYPE_CHECKING:
-    from lancespace.properties import Settings
 
 _FILES = ("tls.ssl_ca_cert", "tls.cert_file", "tls.key_file")
 
@@ -39,7 +39,7 @@ class HttpSession(requests.Session):
         self.mount("https://", adapter)
         self.headers["User-Agent"] = f"lancespace/{lancespace.__version__}"
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        self.auth = _unchanged
+        self.auth = lambda request: request  # With none, requests would look into ~/.netrc.
         self.verify = settings["tls.ssl_ca_cert"] or True
         self.cert = _certificate(settings)
         if settings["proxy"]:
@@ -59,11 +59,12 @@ class HttpSession(requests.Session):
         options["timeout"] = self._limited(options.get("timeout"))
         return super().send(request, **options)
 
-    def _limited(self, timeout: Any) -> tuple[float, float]:
+    def _limited(self, timeout: Any) -> Any:
         """Seconds to connect and to read: those of the connection where no others are asked for."""
-        longest = deadlines.current().remaining()
+        left = deadlines.current().remaining()
         connect, read = timeout if isinstance(timeout, tuple) else (timeout, timeout)
-        return min(connect or self._timeout[0], longest), min(read or self._timeout[1], longest)
+        total = None if left == float("inf") else left
+        return Timeout(total, connect=connect or self._timeout[0], read=read or self._timeout[1])
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
         """As in requests, but what the connection's properties say goes before what the environment says."""
@@ -72,22 +73,23 @@ class HttpSession(requests.Session):
 
 
 class _Adapter(HTTPAdapter):
+    """Makes the pools; their timeout is the one for sending, since each request has its own for the rest."""
+
     def __init__(self, settings: Settings) -> None:
         self._making = threading.Lock()
-        self._patience: float = settings["timeout.read"]
-        self._tls = {} if settings["tls.assert_hostname"] else {"assert_hostname": False}
+        self._options: dict[str, Any] = {"timeout": settings["timeout.read"]}
+        if not settings["tls.assert_hostname"]:
+            self._options["assert_hostname"] = False
         super().__init__(pool_connections=4, pool_maxsize=settings["pool.size"], max_retries=0)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
-        super().init_poolmanager(connections, maxsize, block, **options, **self._tls)
-        make_patient(self.poolmanager, self._patience)
+        super().init_poolmanager(connections, maxsize, block, **options, **self._options)
+        _use_own_pools(self.poolmanager)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
         with self._making:
-            is_new = proxy not in self.proxy_manager
-            manager = super().proxy_manager_for(proxy, **options, **self._tls)
-            if is_new:
-                make_patient(manager, self._patience)
+            manager = super().proxy_manager_for(proxy, **options, **self._options)
+            _use_own_pools(manager)
             return manager
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
@@ -98,11 +100,10 @@ class _Adapter(HTTPAdapter):
                 f"rest: {error}. Check the properties 'tls.*' and the environment variable REQUESTS_CA_BUNDLE."
             ) from error
 
-    def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
-        try:
-            return super().send(request, *args, **options)
-        except Unconnected as error:
-            raise error.told() from error.__cause__
+
+def _use_own_pools(manager: PoolManager) -> None:
+    if manager.pool_classes_by_scheme["http"] is HTTPConnectionPool:  # Otherwise it is that of a SOCKS proxy.
+        manager.pool_classes_by_scheme = POOLS
 
 
 class _HideData(logging.Filter):
@@ -120,10 +121,6 @@ def _without_data(argument: object) -> object:
 
 
 logging.getLogger("urllib3.connectionpool").addFilter(_HideData())
-
-
-def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request
 
 
 def _certificate(settings: Settings) -> str | tuple[str, str] | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lance_namespace import InvalidInputError
 
-from lancespace.identifiers import DELIMITER
-from lancespace.properties import Property, Settings
+from lancespace.authoring import DELIMITER, Property, Settings
 
 _LONGEST = 1_000_000
 """Seconds; a socket cannot wait much longer."""

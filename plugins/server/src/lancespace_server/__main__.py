@@ -10,8 +10,7 @@ from typing import Any
 
 from lance_namespace import InvalidInputError, LanceNamespaceError
 
-from lancespace.errors import redact
-from lancespace.properties import dereference
+from lancespace.authoring import dereference, redact
 from lancespace_server.serving import serve
 from lancespace_server.settings import GROUPS, ServerSettings
 

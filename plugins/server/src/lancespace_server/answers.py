@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from lancespace.identifiers import DELIMITER
-from lancespace.operations import Operation, Payload, Subject
+from lancespace.authoring import DELIMITER, Operation, Payload, Subject
 from lancespace_server.headers import of_context
 from lancespace_server.wire import delimiter_of
 

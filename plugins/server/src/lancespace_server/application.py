@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
 
-from lancespace.expressions.limits import Limits
 from lancespace_server.authorization import policy_path
 from lancespace_server.exchange import path_of
 from lancespace_server.operations import OperationsApp
 from lancespace_server.pages import Pages
 from lancespace_server.services import Services
+from lancespace_tables import Limits
 
 if TYPE_CHECKING:
     from lancespace import Namespace
@@ -32,7 +32,7 @@ def create_app(namespace: Namespace, settings: ServerSettings) -> App:
         InvalidInputError: If the settings would be unsafe or cannot work, or have a policy that the namespace has not.
     """
     settings.check()
-    if settings.policy is not None and policy_path(namespace.recipe()[1]) != settings.policy:
+    if settings.policy is not None and policy_path(namespace.connection_args()[1]) != settings.policy:
         raise InvalidInputError(
             f"The namespace does not enforce the policy {settings.policy!r}: connect to it with "
             "lancespace_server.serving.open_namespace(backend, properties, settings)."

@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError, PermissionDeniedError
 
-from lancespace import identifiers
-from lancespace.hookspecs import hookimpl
-from lancespace.models import model
-from lancespace.operations import Operation, Subject
-from lancespace.principals import PRINCIPAL, Principal, acting
-from lancespace.properties import Property
-from lancespace.storage.vending import PERMISSION, PERMISSIONS
-from lancespace.wrappers import Around, OperationWrapper
+from lancespace.authoring import (
+    PERMISSION,
+    PERMISSIONS,
+    PRINCIPAL,
+    Around,
+    Operation,
+    OperationWrapper,
+    Principal,
+    Property,
+    Subject,
+    acting,
+    hookimpl,
+    identifiers,
+    model,
+)
 from lancespace_server.auth.apikeys import KEY_PREFIX, watched
 from lancespace_server.listings import FIELDS, Listing, Seal
 from lancespace_server.needs import Need, action_of, needs
@@ -27,7 +34,7 @@ from lancespace_server.reloading import Reloaded
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from lancespace.connection import Connection
+    from lancespace.authoring import Connection
 
 NAME = "authz"
 _POLICY = f"{NAME}.policy"

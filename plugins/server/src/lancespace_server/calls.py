@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lancespace.operations import Payload
+from lancespace.authoring import Payload
 from lancespace_server import answers, failures, wire
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from lancespace.operations import Operation
+    from lancespace.authoring import Operation
     from lancespace_server.request import Answer, Request
     from lancespace_server.services import Services
 

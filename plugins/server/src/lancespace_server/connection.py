@@ -13,7 +13,7 @@ from lancespace_server.uploads import Disconnected
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-    from lancespace.parts import Bytes
+    from lancespace.authoring import Bytes
     from lancespace_server.downloads import Chunk
     from lancespace_server.protocol import GuardedProtocol
     from lancespace_server.request import Answer

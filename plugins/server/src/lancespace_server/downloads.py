@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from lancespace.parts import Parts
+from lancespace.authoring import Parts
 
 if TYPE_CHECKING:
-    from lancespace.parts import Bytes
+    from lancespace.authoring import Bytes
     from lancespace_server.settings import ServerSettings
 
 _CHUNK_BYTES = 1 << 20

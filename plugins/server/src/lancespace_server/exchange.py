@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lancespace_server.request import Answer
     from lancespace_server.types import Receive, Scope, Send
 
-CONNECTION = "lancespace.connection"
+CONNECTION = "lancespace._connection"
 """Where our HTTP protocol leaves a :class:`Connection` in the ASGI scope's extensions."""
 
 _FIRST_FAILURE = 400

@@ -9,7 +9,7 @@ from lance_namespace import ErrorCode, LanceNamespaceError
 from pydantic_core import to_json
 
 if TYPE_CHECKING:
-    from lancespace.operations import Operation
+    from lancespace.authoring import Operation
 
 _STATUSES: dict[str, int] = {
     "UNSUPPORTED": 406,

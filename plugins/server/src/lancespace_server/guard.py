@@ -11,7 +11,7 @@ from lancespace_server.deadlines import Deadline
 from lancespace_server.settings import is_loopback
 
 if TYPE_CHECKING:
-    from lancespace.principals import Principal
+    from lancespace.authoring import Principal
     from lancespace_server.request import Request
     from lancespace_server.services import Services
 

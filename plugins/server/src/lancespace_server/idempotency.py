@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from lance_namespace import ErrorCode, InternalError, InvalidInputError, LanceNamespaceError, ServiceUnavailableError
 
-from lancespace.writes import marking
+from lancespace.authoring import marking
 from lancespace_server import failures
 from lancespace_server.failures import Failure
 from lancespace_server.interruptions import Unknown, other_request

@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lance_namespace import ErrorCode, LanceNamespaceError
 
-from lancespace.models import model
-from lancespace.operations import OPERATIONS, Kind, Operation, Subject
-from lancespace.principals import acting
-from lancespace.writes import marked
+from lancespace.authoring import OPERATIONS, Kind, Operation, Subject, acting, marked, model
 from lancespace_server import answers
 from lancespace_server.failures import Failure
 from lancespace_server.principals import SYSTEM
@@ -105,7 +102,7 @@ class Recovery:
         backend = self._namespace.backend
         if not backend.uses_lance:
             return False
-        from lancespace.backends import TableBackend  # It imports pylance, which a server of servers may lack.
+        from lancespace_tables import TableBackend  # It imports pylance, which a server of servers may lack.
 
         return isinstance(backend, TableBackend)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
 
-from lancespace.tables.paging import paginate
+from lancespace.authoring import paginate
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

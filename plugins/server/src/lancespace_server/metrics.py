@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from lancespace.wrappers.metrics import BUCKETS
+from lancespace.authoring import BUCKETS
 from lancespace_server.reloading import count_failed
 
 if TYPE_CHECKING:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from lancespace.backends.choices import DROP_BEHAVIORS, choose
-from lancespace.identifiers import DELIMITER
-from lancespace.operations import OPERATIONS, Kind, Operation, Subject
+from lancespace.authoring import DELIMITER, DROP_BEHAVIORS, OPERATIONS, Kind, Operation, Subject, choose
 
 WHOLE_CATALOG: tuple[str, ...] = ()
 """The root namespace: only grants on ``**`` have it, and they have everything."""

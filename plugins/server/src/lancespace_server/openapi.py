@@ -10,8 +10,7 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 
 from lancespace import __version__
-from lancespace.models import model
-from lancespace.operations import COMMON_ERRORS, OPERATIONS, Operation, Payload
+from lancespace.authoring import COMMON_ERRORS, OPERATIONS, Operation, Payload, model
 from lancespace_server.answers import ARROW_FILE, ARROW_STREAM
 from lancespace_server.failures import status_of
 

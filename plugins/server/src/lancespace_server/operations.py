@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import ErrorCode, LanceNamespaceError
 
-from lancespace.operations import Payload
-from lancespace.principals import PRINCIPAL, Principal
+from lancespace.authoring import PRINCIPAL, Payload, Principal
 from lancespace_server import failures, wire
 from lancespace_server.calls import Call
 from lancespace_server.exchange import Exchange
@@ -22,7 +21,7 @@ from lancespace_server.transfers import Transfer
 from lancespace_server.uploads import Disconnected
 
 if TYPE_CHECKING:
-    from lancespace.operations import Operation
+    from lancespace.authoring import Operation
     from lancespace_server.request import Answer, Request
     from lancespace_server.services import Services
     from lancespace_server.types import Receive, Scope, Send

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from lancespace.operations import Kind, Operation
+from lancespace.authoring import Kind, Operation
 
 FAST_SECONDS = 0.005
 """An answer from memory takes a hundredth of this; one that asks a store over a network takes longer."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
 
-from lancespace.identifiers import DELIMITER
+from lancespace.authoring import DELIMITER
 from lancespace_server.principals import ROLE_PREFIX
 
 if sys.version_info >= (3, 11):
@@ -35,7 +35,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lancespace.principals import Principal
+    from lancespace.authoring import Principal
 
 ACTIONS = ("read", "write", "admin")
 """The classes of operations. A grant of one does not imply another."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lancespace.principals import Principal
+from lancespace.authoring import Principal
 
 ANONYMOUS = Principal("anonymous")
 """Who acts where authentication is off."""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import LanceNamespaceError, ServiceUnavailableError
 
-from lancespace.operations import OPERATIONS
-from lancespace.principals import acting
+from lancespace.authoring import OPERATIONS, acting
 from lancespace_server.deadlines import Deadline
 from lancespace_server.principals import SYSTEM
 from lancespace_server.threads import Threads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from lancespace.operations import Payload
+from lancespace.authoring import Payload
 
 if TYPE_CHECKING:
     from lancespace_server.accesslog import AccessLog

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lancespace_server.headers import IDEMPOTENCY_KEY, Headers
 
 if TYPE_CHECKING:
-    from lancespace.operations import Operation
+    from lancespace.authoring import Operation
     from lancespace_server.failures import Failure
     from lancespace_server.types import RawHeaders
 

@@ -11,10 +11,10 @@ from urllib.parse import unquote_to_bytes
 
 from lance_namespace import InvalidInputError
 
-from lancespace.operations import OPERATIONS
+from lancespace.authoring import OPERATIONS
 
 if TYPE_CHECKING:
-    from lancespace.operations import Operation
+    from lancespace.authoring import Operation
 
 _ANY = None
 """The key of the branch that takes any segment."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
 
-from lancespace import Namespace, allocator, connect
+from lancespace import Namespace, connect
+from lancespace.authoring import keep_freed_memory
 from lancespace_server.files import check_files
 from lancespace_server.settings import ServerSettings
 
@@ -106,7 +107,7 @@ def _run(factory: AppFactory, settings: ServerSettings, *, is_alone: bool) -> No
     from lancespace_server.supervisor import Supervisor
 
     os.environ.setdefault(_READ_AHEAD_VARIABLE, _READ_AHEAD_BYTES)
-    allocator.prepare()
+    keep_freed_memory()
     with _listen(settings) as listener:
         bound = replace(settings, port=listener.getsockname()[1])
         about = factory.about()
@@ -175,7 +176,7 @@ def run_worker(
     """Serve in this process; it has a socket of its own, among which the kernel spreads the connections."""
     from lancespace_server import worker
 
-    allocator.prepare()
+    keep_freed_memory()
     with listener:
         worker.work(listener, factory, settings, None if settings.tls_certificate else register, when_ready)
 

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from lance_namespace import InvalidInputError, LanceNamespaceError
 
-from lancespace.arrow import from_ipc_file
-from lancespace.errors import translated
-from lancespace.operations import Payload
+from lancespace.authoring import Payload, from_ipc_file, translated
 from lancespace_server import answers, failures, incoming, wire
 from lancespace_server.calls import Call
 from lancespace_server.deadlines import Deadline
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from lancespace.operations import Operation
+    from lancespace.authoring import Operation
     from lancespace_server.downloads import Chunk
     from lancespace_server.exchange import Exchange
     from lancespace_server.pool import Place

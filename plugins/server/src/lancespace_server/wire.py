@@ -11,10 +11,7 @@ from lance_namespace import InvalidInputError
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from lancespace.errors import translate
-from lancespace.identifiers import DELIMITER
-from lancespace.models import model
-from lancespace.operations import OPERATIONS, Operation, Payload
+from lancespace.authoring import DELIMITER, OPERATIONS, Operation, Payload, model, translate
 from lancespace_server.routes import decode
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import ConcurrentModificationError, InvalidTableStateError
 
-from lancespace.jobs.creating import commit_first
-from lancespace.jobs.exact import commit_next
+from lancespace_jobs import commit_first, commit_next
 from lancespace_spark.transactions import properties_down
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from lance.fragment import FragmentMetadata
 
-    from lancespace.handles import TableHandle
+    from lancespace_jobs import TableSpec
 
 STREAM = "lancespace.stream"
 BATCH = "lancespace.batch"
@@ -29,7 +28,7 @@ _TRIES = 50
 class NumberedBatches:
     """The batches of one stream into one table; a number is never written after a higher one."""
 
-    handle: TableHandle
+    handle: TableSpec
     schema: pa.Schema
     stream: str
 

@@ -13,9 +13,9 @@ import lance_namespace  # noqa: F401 - for the workers
 import pyspark.sql.datasource  # noqa: F401 - for the workers
 from pyspark.daemon import manager
 
-from lancespace import allocator
+from lancespace.authoring import keep_freed_memory
 
 if __name__ == "__main__":
-    allocator.prepare()
+    keep_freed_memory()
     gc.freeze()
     manager()

@@ -10,15 +10,14 @@ import functools
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lancespace import Property
-from lancespace.engines import Result, Task
-from lancespace.engines.local import LocalEngine
+from lancespace.authoring import Property, Result, Task
+from lancespace_jobs import LocalEngine
 from lancespace_spark.failures import cause
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lancespace.connection import Connection
+    from lancespace.authoring import Connection
 
 FAMILY = "spark."
 

@@ -10,9 +10,9 @@ from typing import ParamSpec, TypeVar
 import lance_namespace
 from lance_namespace import InternalError, InvalidInputError, LanceNamespaceError
 
-from lancespace import errors
-from lancespace.errors import translate
-from lancespace.jobs import JobFailedError
+from lancespace.authoring import public as checked
+from lancespace.authoring import translate
+from lancespace_jobs import JobFailedError
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -29,7 +29,7 @@ _OF_STATEMENTS = frozenset({"AnalysisException", "ParseException"})
 
 
 def public(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """As :func:`lancespace.errors.public`, also for what Spark raises."""
+    """As :func:`lancespace.authoring.public`, also for what Spark raises."""
 
     @functools.wraps(function)
     def call(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -40,7 +40,7 @@ def public(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
                 raise
             raise cause(error) from error
 
-    return errors.public(call)
+    return checked(call)
 
 
 def cause(error: BaseException, otherwise: type[LanceNamespaceError] = InternalError) -> LanceNamespaceError:

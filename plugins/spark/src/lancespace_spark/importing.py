@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError, LanceNamespaceError
 
-from lancespace.engines import Job, fingerprint
-from lancespace.handles import TableHandle
-from lancespace.jobs import landing
-from lancespace.jobs.rounds import in_rounds
-from lancespace.jobs.stages import Stage, discard_all
-from lancespace.jobs.submitted import SubmittedJob, submit
-from lancespace.jobs.written import Written
+from lancespace.authoring import Job, fingerprint
+from lancespace_jobs import (
+    Stage,
+    SubmittedJob,
+    TableSpec,
+    Written,
+    check_ingest_mode,
+    discard_all,
+    ingest,
+    is_ingested,
+    submit,
+)
 from lancespace_spark import repeatable, statements
 from lancespace_spark.engine import settings_of
 from lancespace_spark.failures import cause, public
 from lancespace_spark.pieces import Pieces
 from lancespace_spark.sessions import current, make_active
 from lancespace_spark.types import stored_schema
+from lancespace_tables import in_rounds
 
 if TYPE_CHECKING:
     import lance
@@ -30,8 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lancespace import Namespace
-    from lancespace.engines import Work
-    from lancespace.identifiers import Identifier
+    from lancespace.authoring import Identifier, Work
 
 _log = logging.getLogger(__name__)
 
@@ -58,9 +63,9 @@ def import_table(
         InvalidInputError: If Spark does not know the source, or it is no query.
         TableSchemaValidationError: If its columns do not fit the table.
     """
-    landing.check_mode(mode)
+    check_ingest_mode(mode)
     frame = _frame(current(settings_of(namespace.backend.connection)), source, query)
-    handle = TableHandle.of(namespace, table)
+    handle = TableSpec.of(namespace, table)
     existing = None if mode == "overwrite" else handle.latest()
     stored_schema(frame.schema, dict(vectors or {}), None if existing is None else existing.schema)
     plan = _plan(frame)
@@ -105,7 +110,7 @@ class _Import:
     """One import while it runs."""
 
     def __init__(
-        self, frame: DataFrame, plan: str | None, handle: TableHandle, mode: str, vectors: dict[str, int]
+        self, frame: DataFrame, plan: str | None, handle: TableSpec, mode: str, vectors: dict[str, int]
     ) -> None:
         self._frame = frame
         self._plan = plan
@@ -135,7 +140,7 @@ class _Import:
 
     def _attempt(self, work: Work, number: int) -> None:
         whole = [self._plan or work.mark]
-        if (number or work.is_repeat) and all(landing.landed(self._handle, work.mark, whole).values()):
+        if (number or work.is_repeat) and all(is_ingested(self._handle, work.mark, whole).values()):
             return
 
         def write(stage: Stage, schema: pa.Schema, shape: str) -> list[Written]:
@@ -144,7 +149,7 @@ class _Import:
                 self._written[shape] = known = self._pieces(stage, schema).write(work, shape)
             return known
 
-        landing.land(self._handle, self._mode, work.mark, whole, columns=self._columns, write=write)
+        ingest(self._handle, self._mode, work.mark, whole, columns=self._columns, write=write)
 
     def _columns(self, existing: lance.LanceDataset | None) -> pa.Schema:
         return stored_schema(self._frame.schema, self._vectors, None if existing is None else existing.schema)

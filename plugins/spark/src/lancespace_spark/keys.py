@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance_namespace import InvalidInputError, TableColumnNotFoundError
 
-from lancespace.jobs.changing import ADDRESS
+from lancespace_jobs import ADDRESS
 from lancespace_spark.types import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
-    from lancespace.handles import TableHandle
+    from lancespace_jobs import TableSpec
 
 
-def check(handle: TableHandle, schema: pa.Schema, columns: Sequence[str], on: Sequence[str]) -> None:
+def check(handle: TableSpec, schema: pa.Schema, columns: Sequence[str], on: Sequence[str]) -> None:
     """Have what is wrong with the columns of a source said before any task runs."""
     if not on:
         raise InvalidInputError("upsert needs 'on': the columns whose values identify a row")

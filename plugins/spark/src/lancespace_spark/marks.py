@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lancespace.jobs import deletions
-from lancespace.jobs.changing import OFFSET
+from lancespace_jobs import OFFSET, remove_deletion_files
 
 if TYPE_CHECKING:
     import lance
     from lance.fragment import FragmentMetadata
 
-    from lancespace.handles import TableHandle
+    from lancespace_jobs import TableSpec
 
 Marks = dict[int, "FragmentMetadata | None"]
 """What is left of fragments after rows of them were marked as deleted; None if no row is left."""
@@ -34,6 +33,6 @@ def split(marks: Marks) -> tuple[list[FragmentMetadata], list[int]]:
     return left, [number for number, fragment in marks.items() if fragment is None]
 
 
-def withdraw(handle: TableHandle, marks: Marks) -> None:
+def withdraw(handle: TableSpec, marks: Marks) -> None:
     """Remove marks whose commit was refused."""
-    deletions.withdraw(handle, (None if one is None else one.to_json() for one in marks.values()))
+    remove_deletion_files(handle, (None if one is None else one.to_json() for one in marks.values()))

@@ -13,10 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance_namespace import ConcurrentModificationError, InvalidInputError
 
-from lancespace.handles import TableHandle
-from lancespace.jobs.changing import ADDRESS
-from lancespace.jobs.exact import commit_next
-from lancespace.jobs.stages import Stage
+from lancespace_jobs import ADDRESS, Stage, TableSpec, commit_next
 from lancespace_spark import keys, marks
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.failures import public
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lancespace import Namespace
-    from lancespace.identifiers import Identifier
+    from lancespace.authoring import Identifier
 
 ROUNDS = 10
 """How often an upsert is computed, if others change what it was computed from."""
@@ -72,7 +69,7 @@ def upsert(
         InvalidInputError: If the source has a key twice or null, or lacks columns, or the table has a key twice.
         ConcurrentModificationError: If others were faster every time.
     """
-    handle = TableHandle.of(namespace, table)
+    handle = TableSpec.of(namespace, table)
     if not update and not insert:
         raise InvalidInputError("an upsert that neither updates nor inserts does nothing: leave out one of the two")
     keys.check(handle, handle.open().schema, source.columns, on)
@@ -102,9 +99,7 @@ class _Kinds:
 class _Merge:
     """One attempt, on one version of the table."""
 
-    def __init__(
-        self, spark: SparkSession, handle: TableHandle, source: DataFrame, on: list[str], kinds: _Kinds
-    ) -> None:
+    def __init__(self, spark: SparkSession, handle: TableSpec, source: DataFrame, on: list[str], kinds: _Kinds) -> None:
         self._spark = spark
         self._handle = handle
         self._source = source

@@ -9,8 +9,8 @@ from typing import Any
 
 from lance_namespace import InvalidInputError
 
-from lancespace import identifiers
-from lancespace.handles import TableHandle
+from lancespace.authoring import identifiers
+from lancespace_jobs import TableSpec
 
 _NAME = re.compile(r"\s*`((?:[^`]|``)+)`\s*|([^,]+)")
 
@@ -82,7 +82,7 @@ SPARKS = frozenset({"checkpointlocation", "path"})
 class SourceOptions:
     """What the options say, checked."""
 
-    handle: TableHandle
+    handle: TableSpec
     given: Mapping[str, Any]
     checkpoint: str | None = None
 
@@ -123,7 +123,7 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
     _check(own)
     checkpoint = given.get("checkpointlocation")
     properties = {name: value for name, value in given.items() if name not in SPARKS}
-    return SourceOptions(TableHandle(backend, properties, tuple(identifiers.parse(table))), own, checkpoint)
+    return SourceOptions(TableSpec(backend, properties, tuple(identifiers.parse(table))), own, checkpoint)
 
 
 def _check(own: Mapping[str, Any]) -> None:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lancespace.engines import fingerprint
-from lancespace.errors import translated
+from lancespace.authoring import fingerprint, translated
 from lancespace_spark import repeatable
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.failures import cause
@@ -23,9 +22,8 @@ if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import DataFrame
 
-    from lancespace.engines import Work
-    from lancespace.jobs.stages import Stage
-    from lancespace.jobs.written import Written
+    from lancespace.authoring import Work
+    from lancespace_jobs import Stage, Written
 
 _ANSWER = "written string"
 """What each task tells: what it wrote, as JSON."""

@@ -21,8 +21,8 @@ from lance_namespace import (
 )
 from pyspark.errors import AnalysisException, PySparkException
 
-from lancespace import identifiers
-from lancespace.handles import TableHandle
+from lancespace.authoring import identifiers
+from lancespace_jobs import TableSpec
 from lancespace_spark import aggregates, needs, rewriting, statements
 from lancespace_spark.failures import public
 from lancespace_spark.relations import Bound
@@ -126,7 +126,7 @@ def _answered(
 
 
 def _bind(spark: SparkSession, namespace: Namespace, found: Sequence[statements.Mention]) -> Iterator[Bound]:
-    backend, properties = namespace.recipe()
+    backend, properties = namespace.connection_args()
     prefix = f"lancespace_{uuid.uuid4().hex}"
     opened: dict[tuple[str, ...], lance.LanceDataset] = {}
     for number, mention in enumerate(found):
@@ -134,13 +134,13 @@ def _bind(spark: SparkSession, namespace: Namespace, found: Sequence[statements.
             not namespace.table(list(mention.names)).exists() and _is_sparks(spark, mention)
         ):
             continue
-        handle = TableHandle(backend, properties, mention.names)
+        handle = TableSpec(backend, properties, mention.names)
         if mention.names not in opened:
             opened[mention.names] = _open(namespace, handle)
         yield Bound(number, mention, handle, opened[mention.names], f"{prefix}_{number}")
 
 
-def _open(namespace: Namespace, handle: TableHandle) -> lance.LanceDataset:
+def _open(namespace: Namespace, handle: TableSpec) -> lance.LanceDataset:
     try:
         return handle.open()
     except (TableNotFoundError, NamespaceNotFoundError) as error:

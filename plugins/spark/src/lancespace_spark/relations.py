@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from lancespace.handles import TableHandle
+    from lancespace_jobs import TableSpec
     from lancespace_spark.aggregates import Aggregate
     from lancespace_spark.needs import Need, Output
     from lancespace_spark.statements import Mention
@@ -34,7 +34,7 @@ class Bound:
 
     number: int
     mention: Mention
-    handle: TableHandle
+    handle: TableSpec
     dataset: lance.LanceDataset
     view: str
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lancespace.engines import fingerprint
+from lancespace.authoring import fingerprint
 from lancespace_spark.catalyst import items, objects
 
 if TYPE_CHECKING:

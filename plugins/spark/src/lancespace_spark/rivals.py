@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import lance
     from lance.fragment import FragmentMetadata
 
-    from lancespace.handles import TableHandle
+    from lancespace_jobs import TableSpec
 
 
 @dataclass(frozen=True)
 class Upserted:
     """What an upsert has written, on top of a version of its table."""
 
-    handle: TableHandle
+    handle: TableSpec
     fragments: Sequence[FragmentMetadata]
     """Its rows, whose files are in their place."""
     touched: Collection[int]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from lancespace.handles import TableHandle
+    from lancespace_jobs import TableSpec
     from lancespace_spark.aggregates import Aggregate
     from lancespace_spark.partitions import ScanPartition
 
@@ -71,7 +71,7 @@ class TableScan:
 
 def scan(
     spark: SparkSession,
-    handle: TableHandle,
+    handle: TableSpec,
     dataset: lance.LanceDataset,
     read: pa.Schema,
     condition: str | None = None,

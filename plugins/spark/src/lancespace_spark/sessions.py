@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
 
-from lancespace.errors import public
+from lancespace.authoring import public
 from lancespace_spark.java import find_java, running_on
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from lance_namespace import InvalidInputError, UnsupportedOperationError
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from lancespace.engines import fingerprint
-from lancespace.jobs.reserving import declare
-from lancespace.jobs.stages import Stage, discard_all
+from lancespace.authoring import fingerprint
+from lancespace_jobs import Stage, declare, discard_all
 from lancespace_spark.batches import NumberedBatches
 from lancespace_spark.checkpoints import query_id
 from lancespace_spark.types import stored_schema

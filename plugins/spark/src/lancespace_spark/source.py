@@ -10,7 +10,7 @@ from lance_namespace import TableColumnNotFoundError
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import FloatType, LongType, StructField, StructType
 
-from lancespace.errors import public
+from lancespace.authoring import public
 from lancespace_spark.columns import ROW_NUMBERS
 from lancespace_spark.options import SourceOptions, parse
 
@@ -81,7 +81,7 @@ class LanceSource(DataSource):
     def _options(self) -> SourceOptions:
         """The options as they are meant here, on the driver: executors are in other folders."""
         options = parse(self.options)
-        return replace(options, handle=options.handle.settled())
+        return replace(options, handle=options.handle.absolute())
 
 
 _knowing: WeakSet[SparkSession] = WeakSet()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import TableNotFoundError, TableVersionNotFoundError
 
-from lancespace.errors import translate
+from lancespace.authoring import translate
 
 if TYPE_CHECKING:
     import lance

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import LanceNamespaceError
 
-from lancespace import identifiers
-from lancespace.handles import TableHandle
+from lancespace.authoring import identifiers
+from lancespace_jobs import TableSpec
 from lancespace_spark.failures import public
 from lancespace_spark.relations import readable
 from lancespace_spark.source import NAME
@@ -29,11 +29,11 @@ def attach(spark: SparkSession, namespace: Namespace, parent: str = "") -> list[
     that cannot be read, such as those that are only declared, are left out with a warning, and so are columns of types
     that Spark does not have.
     """
-    backend, properties = namespace.recipe()
+    backend, properties = namespace.connection_args()
     attached = []
     for name in tables_below(namespace, parent):
         try:
-            dataset = TableHandle(backend, properties, tuple(identifiers.parse(name))).open()
+            dataset = TableSpec(backend, properties, tuple(identifiers.parse(name))).open()
         except LanceNamespaceError as error:
             warnings.warn(f"the table {name!r} is not attached: {error}", stacklevel=2)
             continue

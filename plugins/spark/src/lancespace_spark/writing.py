@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lance_namespace import InvalidInputError, TableAlreadyExistsError
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from lancespace.errors import translated
-from lancespace.jobs.reserving import declare, take_back
-from lancespace.jobs.stages import Stage
-from lancespace.jobs.written import Written
+from lancespace.authoring import translated
+from lancespace_jobs import Stage, Written, declare, take_back
 from lancespace_spark.batches import NumberedBatches
 from lancespace_spark.casting import cast_batch
 from lancespace_spark.types import stored_schema

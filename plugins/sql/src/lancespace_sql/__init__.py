@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from lancespace_sql.names import quote
-from lancespace_sql.query import sql
+from lancespace_sql.query import SqlExtension, sql
 from lancespace_sql.session import session
 
-__all__ = ["quote", "session", "sql"]
+__all__ = ["SqlExtension", "quote", "session", "sql"]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError, LanceNamespaceError
 
-from lancespace import identifiers
+from lancespace.authoring import identifiers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from lancespace import Namespace
-    from lancespace.identifiers import Identifier
+    from lancespace.authoring import Identifier
 
 _MOST_COMPARED = 10_000
 

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import lance
 import pyarrow as pa
-from datafusion import SessionConfig, SessionContext, col, lit
-from datafusion.catalog import CatalogProvider, CatalogProviderList, SchemaProvider, Table
-from lance_namespace import InvalidInputError, NamespaceNotFoundError, TableNotFoundError
+from datafusion import DataFrame, SessionContext, col, lit
+from datafusion.catalog import Table
+from datafusion.plan import LogicalPlan
+from lance_namespace import InvalidInputError
 
-from lancespace import identifiers
-from lancespace_sql.notes import Notes
+from lancespace_sql.catalog import Notes, context_over
 from lancespace_sql.query import planned, streamed
-from lancespace_sql.shapes import columns_read, is_row_wise
 
-if TYPE_CHECKING:
-    from datafusion import DataFrame
+_ROW_BY_ROW = {"Projection", "Filter", "SubqueryAlias", "Unnest", "TableScan"}
+"""Steps whose result for a table is the sum of their results for its rows."""
+_SUBQUERY = "<subquery>"
+"""How a plan shows an expression that looks at another table, or at the whole of this one."""
 
 Names = tuple[str, ...]
 Opener = Callable[[Names], lance.LanceDataset]
@@ -52,19 +53,19 @@ def plan(statement: str, open_table: Opener) -> Planned:
         opened[names] = open_table(names)
         return _scan(opened[names])
 
-    frame = _frame(statement, _PinnedTables(remember))
+    frame = _frame(statement, remember)
     _refuse_what_is_no_select(frame)
-    if not is_row_wise(frame.logical_plan()) or len(opened) != 1:
+    if not _is_row_wise(frame.logical_plan()) or len(opened) != 1:
         return Planned(frame.schema(), opened, None)
     ((names, dataset),) = opened.items()
     without_rows = _frame_over(statement, dataset.schema.empty_table(), dataset.schema)
-    columns = columns_read(without_rows.optimized_logical_plan(), dataset.schema)
+    columns = _columns_read(without_rows.optimized_logical_plan(), dataset.schema)
     return Planned(frame.schema(), {names: dataset}, columns)
 
 
 def run(statement: str, open_table: Opener) -> pa.RecordBatchReader:
     """Run a query over whole tables and stream the result."""
-    return streamed(_frame(statement, _PinnedTables(lambda names: _scan(open_table(names)))))
+    return streamed(_frame(statement, lambda names: _scan(open_table(names))))
 
 
 def run_on_batches(statement: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -76,11 +77,9 @@ def run_on_batches(statement: str, schema: pa.Schema, batches: Iterable[pa.Recor
         yield from streamed(_frame_over(statement, pa.Table.from_batches([batch]), schema))
 
 
-def _frame(statement: str, tables: _PinnedTables) -> DataFrame:
-    config = SessionConfig().with_create_default_catalog_and_schema(False).with_default_catalog_and_schema("", "")
-    context = SessionContext(config)
-    context.register_catalog_provider_list(tables)
-    return planned(context, statement, tables.notes)
+def _frame(statement: str, open_table: Callable[[Names], Table]) -> DataFrame:
+    notes = Notes()
+    return planned(context_over(lambda names: open_table(tuple(names)), notes), statement, notes)
 
 
 def _frame_over(statement: str, rows: pa.Table, schema: pa.Schema) -> DataFrame:
@@ -92,7 +91,7 @@ def _frame_over(statement: str, rows: pa.Table, schema: pa.Schema) -> DataFrame:
             *(col(_quoted(f.name)) if f.name in known else lit(None).cast(f.type).alias(f.name) for f in schema)
         )
     table = Table(frame)
-    return _frame(statement, _PinnedTables(lambda _: table))
+    return _frame(statement, lambda _: table)
 
 
 def _refuse_what_is_no_select(frame: DataFrame) -> None:
@@ -109,50 +108,22 @@ def _scan(dataset: lance.LanceDataset) -> Table:
     return Table(lance.FFILanceTableProvider(dataset))
 
 
-class _PinnedTables(CatalogProviderList):
-    """All catalogs of one statement; the parts of a name, taken together, are the identifier."""
-
-    def __init__(self, open_table: Callable[[Names], Table]) -> None:
-        self.notes = Notes()
-        self._open = open_table
-
-    def catalog_names(self) -> set[str]:
-        return {""}
-
-    def catalog(self, name: str) -> CatalogProvider:
-        return _PinnedCatalog(self, name)
-
-    def find(self, path: tuple[str, ...], table: str) -> Table | None:
-        names = tuple(identifiers.parse([name for part in path for name in identifiers.parse(part)] + [table]))
-        try:
-            return self._open(names)
-        except (TableNotFoundError, NamespaceNotFoundError) as error:
-            self.notes.missing[".".join((*path, table))] = (list(names), error)
-            return None
+def _is_row_wise(plan: LogicalPlan) -> bool:
+    """Whether a plan that is not optimised yet looks at one row of one table at a time: it selects and computes."""
+    steps = list(_steps(plan))
+    kinds = [type(step.to_variant()).__name__ for step in steps]
+    scans = kinds.count("TableScan")
+    return scans == 1 and set(kinds) <= _ROW_BY_ROW and not any(_SUBQUERY in step.display() for step in steps)
 
 
-class _PinnedCatalog(CatalogProvider):
-    def __init__(self, tables: _PinnedTables, path: str) -> None:
-        self._tables = tables
-        self._path = path
-
-    def schema_names(self) -> set[str]:
-        return {""}
-
-    def schema(self, name: str) -> Any:
-        return _PinnedSchema(self._tables, self._path, name)
+def _columns_read(plan: LogicalPlan, schema: pa.Schema) -> tuple[str, ...]:
+    """The columns that an optimised plan over one table takes from it; at least one, for the rows to be counted."""
+    scans = [step.to_variant() for step in _steps(plan) if type(step.to_variant()).__name__ == "TableScan"]
+    read = {column[1] if isinstance(column, tuple) else str(column) for scan in scans for column in scan.projection()}
+    return tuple(name for name in schema.names if name in read) or (schema.names[0],)
 
 
-class _PinnedSchema(SchemaProvider):
-    def __init__(self, tables: _PinnedTables, *path: str) -> None:
-        self._tables = tables
-        self._path = path
-
-    def table_names(self) -> set[str]:
-        return set()
-
-    def table_exist(self, name: str) -> bool:
-        return self.table(name) is not None
-
-    def table(self, name: str) -> Any:
-        return self._tables.find(self._path, name)
+def _steps(plan: Any) -> Iterator[Any]:
+    yield plan
+    for step in plan.inputs():
+        yield from _steps(step)

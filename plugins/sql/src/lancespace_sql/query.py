@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
-from datafusion import SQLOptions
+from datafusion import DataFrame, RecordBatchStream, SessionContext, SQLOptions
 from lance_namespace import InvalidInputError, LanceNamespaceError, TableColumnNotFoundError
 
-from lancespace.errors import is_failure, public, translate, translated
-from lancespace.expressions import shallow
+from lancespace import Namespace
+from lancespace.authoring import Connection, hookimpl, is_failure, public, translate, translated
+from lancespace_sql.catalog import Notes
 from lancespace_sql.names import suggestion
-from lancespace_sql.notes import Notes
 from lancespace_sql.session import noting_session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from datafusion import DataFrame, RecordBatchStream, SessionContext
-
-    from lancespace import Namespace
+from lancespace_tables import shallow
 
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _NOT_A_QUERY = re.compile(r"(?:DDL|DML|Statement) not supported: (\w[\w ]*)")
@@ -100,3 +95,17 @@ def _explained(error: BaseException, notes: Notes, suggest: Callable[[list[str]]
         return failure
     parser = _PARSER.match(text)
     return InvalidInputError(f"SQL: {parser[1] if parser else text}")
+
+
+class SqlExtension:
+    """Answers ``Namespace.sql``."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @hookimpl
+    def run_sql(
+        self, namespace: Namespace, statement: str, parameters: Mapping[str, Any] | None
+    ) -> pa.RecordBatchReader:
+        """Run a query and stream its result."""
+        return sql(namespace, statement, parameters)

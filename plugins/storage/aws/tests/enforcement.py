@@ -28,7 +28,7 @@ from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 from moto.sts.models import AssumedRole, STSBackend, sts_backends
 
-from lancespace.testing.waiting import until
+from lancespace_testing.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

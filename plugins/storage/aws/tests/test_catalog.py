@@ -9,7 +9,7 @@ from lance.namespace import DirectoryNamespace
 from lance_namespace import CreateNamespaceRequest, ListNamespacesRequest, NamespaceAlreadyExistsError
 
 import lancespace
-from lancespace_dir.manifest.committer import Manifest
+from lancespace_dir.manifest.committer import ManifestTable
 
 if TYPE_CHECKING:
     from lance_namespace import LanceNamespace
@@ -40,14 +40,14 @@ def test_a_change_that_was_looked_up_before_others_committed_is_run_again(moto_o
     properties = {"root": "s3://lake/races", **{f"storage.{key}": value for key, value in moto_options.items()}}
     mine, theirs = lancespace.connect("dir", properties), lancespace.connect("dir", properties)
     mine.create_namespace(["before"])
-    manifest: Manifest = mine._connection.backend.catalog.manifest
+    manifest: ManifestTable = mine._connection.backend.catalog.manifest
 
-    with manifest.one_look():
+    with manifest.single_refresh():
         assert manifest.get("between") is None
         theirs.create_namespace(["between"])
         assert manifest.get("between") is None
         mine.create_namespace(["after"])
-    with manifest.one_look():
+    with manifest.single_refresh():
         theirs.drop_namespace(["between"])
         mine.create_namespace(["between"])
 

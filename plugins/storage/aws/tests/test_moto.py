@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from moto.s3.responses import S3Response
 
-from lancespace.connection import Connection
+from lancespace.authoring import Connection
 from lancespace_dir_aws import S3Storage
 
 if TYPE_CHECKING:

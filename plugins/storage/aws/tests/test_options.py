@@ -13,7 +13,7 @@ from botocore.config import Config  # type: ignore[import-untyped]
 from lance_namespace import InvalidInputError
 from s3fs import S3FileSystem
 
-from lancespace.storage.values import boolean, duration
+from lancespace.authoring import boolean, duration
 from lancespace_dir_aws.options import OPTIONS
 
 if TYPE_CHECKING:

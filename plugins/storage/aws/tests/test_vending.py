@@ -13,11 +13,9 @@ from lance_namespace import InvalidInputError, PermissionDeniedError
 from s3fs import S3FileSystem
 
 from lancespace import Namespace, connect
-from lancespace.testing.threads import race
 from lancespace_dir_aws import S3Storage
-from lancespace_dir_aws.options import OPTIONS
-from lancespace_dir_aws.policies import session_policy
-from lancespace_dir_aws.vending import SHARED
+from lancespace_dir_aws.vending import session_policy
+from lancespace_testing.threads import race
 from plugins.storage.aws.tests.enforcement import (
     enforced,
     moto_server,
@@ -250,8 +248,3 @@ def test_policies_fit_into_a_session(permission: str):
 def test_no_name_is_a_pattern():
     policy = session_policy("lake", "root/a*b?${c}$d", "read")
     assert policy["Statement"][0]["Resource"] == "arn:aws:s3:::lake/root/a${*}b${?}${$}{c}$d/*"
-
-
-def test_no_credentials_are_shared():
-    own = [option for option in OPTIONS.options.values() if option.secret or option.group]
-    assert not SHARED & {name for option in own for name in option.lance_names}

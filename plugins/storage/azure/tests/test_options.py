@@ -10,7 +10,7 @@ import pytest
 from adlfs import AzureBlobFileSystem
 from lance_namespace import InvalidInputError
 
-from lancespace.storage.values import boolean, duration
+from lancespace.authoring import boolean, duration
 from lancespace_dir_azure.accounts import EMULATOR
 from lancespace_dir_azure.options import OPTIONS
 

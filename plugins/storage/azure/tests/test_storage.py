@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from lance_namespace import InvalidInputError
 
-from lancespace.connection import Connection
+from lancespace.authoring import Connection
 from lancespace_dir_azure import AzureStorage
 from lancespace_dir_azure.accounts import EMULATOR
 

@@ -14,8 +14,7 @@ from azure.core.exceptions import HttpResponseError
 from lance_namespace import InvalidInputError
 
 from lancespace_dir_azure import AzureStorage
-from lancespace_dir_azure.options import OPTIONS
-from lancespace_dir_azure.vending import PROPERTIES, SHARED
+from lancespace_dir_azure.vending import PROPERTIES
 from plugins.storage.expiring import LIFE_SECONDS, ROWS, scan_beyond_expiry, write_long_table
 
 if TYPE_CHECKING:
@@ -157,8 +156,3 @@ def test_who_has_no_key_can_sign_nothing(own: dict[str, str]):
     settings = {prop.name: prop.default for prop in PROPERTIES}
     with pytest.raises(InvalidInputError, match="can vend no credentials"):
         plugin.vend_credentials("az://lake/root", {"account_name": "lake", **own}, "read", settings)
-
-
-def test_no_credentials_are_shared():
-    own = [option for option in OPTIONS.options.values() if option.secret or option.group]
-    assert not SHARED & {name for option in own for name in option.lance_names}

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from lance_namespace import InvalidInputError
 
-from lancespace.storage.values import boolean, duration
+from lancespace.authoring import boolean, duration
 from lancespace_dir_gcp import credentials
 from lancespace_dir_gcp.options import OPTIONS
 

@@ -12,8 +12,7 @@ from lance_namespace import InvalidInputError, LanceNamespaceError, ServiceUnava
 
 from lancespace import Namespace, connect
 from lancespace_dir_gcp import GcsStorage
-from lancespace_dir_gcp.options import OPTIONS
-from lancespace_dir_gcp.vending import SHARED, access_boundary
+from lancespace_dir_gcp.vending import access_boundary
 from plugins.storage.expiring import LIFE_SECONDS, ROWS, scan_beyond_expiry, write_long_table
 from tests.emulators.sts_google import GuardedGcs, guarded_gcs
 
@@ -121,7 +120,7 @@ def test_an_exchange_that_is_not_there(google: GuardedGcs):
 
 
 def test_a_long_scan_survives_an_expiry(google: GuardedGcs):
-    owner = plugin.storage_options(options={"base_url": google.endpoint, "storage_token": OWNER})
+    owner = plugin.storage_options(ROOT, {"base_url": google.endpoint, "storage_token": OWNER})
     write_long_table(f"{ROOT}/long.lance", owner)
     google.exchange.lifetime = LIFE_SECONDS
     rows, broke = scan_beyond_expiry(catalog(google), "long")
@@ -140,8 +139,3 @@ def test_names_are_quoted():
     rule = access_boundary("lake", 'a"b\\c', "read")["accessBoundary"]["accessBoundaryRules"][0]
     expression = rule["availabilityCondition"]["expression"]
     assert expression.startswith(r'resource.name.startsWith("projects/_/buckets/lake/objects/a\"b\\c/")')
-
-
-def test_no_credentials_are_shared():
-    own = [option for option in OPTIONS.options.values() if option.secret or option.group]
-    assert not SHARED & {name for option in own for name in option.lance_names}

@@ -10,7 +10,7 @@ import lance
 import pytest
 from google.auth.exceptions import DefaultCredentialsError
 
-from lancespace.connection import Connection
+from lancespace.authoring import Connection
 from lancespace_dir_gcp import GcsStorage
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ plugin = GcsStorage()
 
 def ask(recorder: Recorder, options: dict[str, str]) -> tuple[Request, Request]:
     """The first request of pylance and the first of gcsfs; neither finds anything."""
-    location, storage_options = plugin.lance_location("gcs://lake/t.lance"), plugin.storage_options(options=options)
+    location = plugin.lance_location("gcs://lake/t.lance")
+    storage_options = plugin.storage_options(location, options)
     recorder.otherwise = (200, XML)
     with pytest.raises(ValueError, match="not found"):
         lance.dataset(location, storage_options=storage_options)
@@ -52,7 +53,7 @@ def test_a_token_of_the_environment_stays_there(recorder: Recorder, monkeypatch:
     monkeypatch.setenv("GOOGLE_STORAGE_TOKEN", "ya29.y")
     options = {"endpoint": recorder.endpoint}
     assert bearer(recorder, options) == "Bearer ya29.y"
-    assert "ya29.y" not in plugin.storage_options(options=options).values()
+    assert "ya29.y" not in plugin.storage_options("gs://lake", options).values()
 
 
 def test_no_signature(recorder: Recorder):

@@ -12,11 +12,10 @@ import pytest
 from lance_namespace import InvalidInputError, PermissionDeniedError, ServiceUnavailableError, UnauthenticatedError
 
 from lancespace import Namespace, connect
-from lancespace.connection import Connection
+from lancespace.authoring import Connection
 from lancespace_dir_oss import OssStorage
-from lancespace_dir_oss.options import OPTIONS
 from lancespace_dir_oss.sts import signature
-from lancespace_dir_oss.vending import SHARED, session_policy
+from lancespace_dir_oss.vending import session_policy
 from plugins.storage.expiring import LIFE_SECONDS, ROWS, scan_beyond_expiry, write_long_table
 from tests.emulators.oss.signature import AccessKey
 from tests.emulators.sts_oss import GuardedOss, guarded_oss
@@ -124,7 +123,7 @@ def test_every_answer_with_a_place_for_credentials_has_some(alibaba: GuardedOss)
 
 def test_a_long_scan_survives_an_expiry(alibaba: GuardedOss):
     namespace = catalog(alibaba)
-    write_long_table(f"{ROOT}/long.lance", plugin.storage_options(options=own(alibaba)))
+    write_long_table(f"{ROOT}/long.lance", plugin.storage_options(ROOT, own(alibaba)))
     alibaba.sts.lifetime = LIFE_SECONDS
     rows, broke = scan_beyond_expiry(namespace, "long")
     assert rows == ROWS
@@ -178,7 +177,7 @@ def own(alibaba: GuardedOss) -> dict[str, str]:
 
 def settings(alibaba: GuardedOss) -> dict[str, Any]:
     return {
-        **{prop.name: prop.default for prop in plugin.vendor_properties()},
+        **{prop.name: prop.default for prop in plugin.vendor_table},
         "credential_vendor.oss_role_arn": ROLE,
         "credential_vendor.oss_sts_endpoint": alibaba.sts_endpoint,
     }
@@ -193,8 +192,3 @@ def test_who_is_nobody_can_vend_nothing(alibaba: GuardedOss):
 def test_no_name_is_a_pattern():
     with pytest.raises(InvalidInputError, match="pattern"):
         session_policy("lake", "root/a*", "read")
-
-
-def test_no_credentials_are_shared():
-    own = [option for option in OPTIONS.options.values() if option.secret or option.group]
-    assert not SHARED & {name for option in own for name in option.lance_names}

@@ -9,7 +9,7 @@ import lance
 import pytest
 from lance_namespace import InvalidInputError
 
-from lancespace.connection import Connection
+from lancespace.authoring import Connection
 from lancespace_dir_oss import OssStorage
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def ask(recorder: Recorder, options: dict[str, str]) -> tuple[Request, Request]:
     """The first request of pylance and the first of ossfs; neither finds anything."""
     recorder.otherwise = (200, EMPTY)
     with pytest.raises(ValueError, match="not found"):
-        lance.dataset("oss://lake/t.lance", storage_options=plugin.storage_options(options=options))
+        lance.dataset("oss://lake/t.lance", storage_options=plugin.storage_options("oss://lake", options))
     from_lance = recorder.requests[0]
     recorder.requests.clear()
     with pytest.raises(FileNotFoundError):
@@ -87,7 +87,7 @@ def test_where_the_bucket_stands(recorder: Recorder, monkeypatch: pytest.MonkeyP
     """There is no such host: pylance says whom it asked in vain, ossfs asks by a proxy."""
     options = {**KEYS, "endpoint": "http://store.invalid", "addressing_style": style}
     with pytest.raises(ValueError, match=re.escape(f"url: {url}?")):
-        lance.dataset("oss://lake/t.lance", storage_options=plugin.storage_options(options=options))
+        lance.dataset("oss://lake/t.lance", storage_options=plugin.storage_options("oss://lake", options))
     monkeypatch.setenv("http_proxy", recorder.endpoint)
     recorder.otherwise = (200, EMPTY)
     with pytest.raises(FileNotFoundError):
@@ -103,9 +103,10 @@ def test_where_the_bucket_stands(recorder: Recorder, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_what_has_to_be_given(options: dict[str, str], message: str):
-    for hook in (plugin.storage_options, plugin.filesystem):
-        with pytest.raises(InvalidInputError, match=message):
-            hook(options=options)
+    with pytest.raises(InvalidInputError, match=message):
+        plugin.storage_options("oss://lake", options)
+    with pytest.raises(InvalidInputError, match=message):
+        plugin.filesystem(options=options)
 
 
 @pytest.mark.parametrize(("answer", "written"), [((200, ""), True), (refusal(409, "FileAlreadyExists"), False)])

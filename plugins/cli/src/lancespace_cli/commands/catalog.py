@@ -1,4 +1,4 @@
-"""Namespaces and tables by name: ls, tree, describe, create, rename."""
+"""Namespaces and tables by name: ls, tree, describe, create, drop, rename."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lancespace_cli.commands.dropping import drop
 from lancespace_cli.names import everything, neither
-from lancespace_cli.options import Name, Parent
+from lancespace_cli.options import DryRun, Name, Parent
 from lancespace_cli.parsing import parse_properties
 from lancespace_cli.state import State, state_of
 
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
     from lancespace import Namespace
 
 
-def add(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (ls, tree, describe, create, drop, rename):
-        app.command()(command)
+_SHOWN = 5
+
+app = typer.Typer()
 
 
+@app.command()
 def ls(
     context: typer.Context,
     namespace: Parent = "",
@@ -46,6 +45,7 @@ def ls(
         _say_empty(state, namespace)
 
 
+@app.command()
 def tree(context: typer.Context, namespace: Parent = "") -> None:
     """Show everything below a namespace: drawn at a terminal, whole names into a pipe.
 
@@ -64,6 +64,7 @@ def tree(context: typer.Context, namespace: Parent = "") -> None:
         state.output.lines(name if is_table else f"{name}." for name, is_table in found)
 
 
+@app.command()
 def describe(context: typer.Context, name: Name) -> None:
     """Tell everything about a table, or about a namespace.
 
@@ -83,6 +84,7 @@ def describe(context: typer.Context, name: Name) -> None:
     _describe_table(state, found.model_dump(by_alias=True, exclude_none=True, exclude={"storage_options"}))
 
 
+@app.command()
 def create(
     context: typer.Context,
     name: Name,
@@ -102,6 +104,31 @@ def create(
     state.output.done(f"Created the namespace {name}.", name=name, properties=made.properties or {})
 
 
+@app.command()
+def drop(
+    context: typer.Context,
+    name: Name,
+    *,
+    cascade: Annotated[bool, typer.Option("--cascade", help="Drop a namespace with all that is in it.")] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Drop a table and its data, or a namespace. Asks first.
+
+    Example: lancespace drop sales --cascade --dry-run
+    """
+    state = state_of(context)
+    if state.namespace.table(name).exists():
+        return _drop_table(state, name, dry_run=dry_run)
+    inside = _inside(state.namespace, name, cascade=cascade)
+    goes = f"the namespace {name}" + (f" and what is in it: {_few(inside)}" if inside else "")
+    if dry_run:
+        return state.output.done(f"Would drop {goes}.", would_drop=[name, *inside])
+    state.confirm(f"Drop {goes}?")
+    state.namespace.drop_namespace(name, behavior="cascade" if cascade else "restrict")
+    return state.output.done(f"Dropped {goes}.", dropped=[name, *inside])
+
+
+@app.command()
 def rename(
     context: typer.Context,
     name: Name,
@@ -111,7 +138,7 @@ def rename(
 
     Example: lancespace rename orders sales.orders
     """
-    from lancespace import identifiers
+    from lancespace.authoring import identifiers
 
     state = state_of(context)
     *parent, table = identifiers.parse(to) or [""]
@@ -120,8 +147,36 @@ def rename(
 
 
 def _say_empty(state: State, namespace: str) -> None:
-    """To nobody's surprise, and to whoever has misspelt the root."""
+    """The root may be misspelt."""
     state.output.remark(f"{namespace or state.namespace.namespace_id()} is empty.")
+
+
+def _inside(ns: Namespace, name: str, *, cascade: bool) -> list[str]:
+    """What goes with a namespace; before anybody is asked, what stands in the way of dropping it is told."""
+    from lance_namespace import NamespaceNotEmptyError, NamespaceNotFoundError
+
+    try:
+        ns.describe_namespace(name)
+    except NamespaceNotFoundError as error:
+        raise neither(error, name) from error
+    inside = [found for found, _ in everything(ns, name)]
+    if inside and not cascade:
+        raise NamespaceNotEmptyError(f"The namespace {name!r} holds {_few(inside)}: --cascade drops these with it.")
+    return inside
+
+
+def _drop_table(state: State, name: str, *, dry_run: bool) -> None:
+    if dry_run:
+        return state.output.done(f"Would drop the table {name} and its data.", would_drop=[name])
+    state.confirm(f"Drop the table {name} and its data?")
+    state.namespace.drop_table(name)
+    return state.output.done(f"Dropped the table {name}.", dropped=[name])
+
+
+def _few(names: list[str]) -> str:
+    """The first names, and how many there are beside."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _describe_table(state: State, found: dict[str, Any]) -> None:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lancespace_cli.aging import descending
-from lancespace_cli.options import Branch, DryRun, Latest, Table, all_tags, moment
+from lancespace_cli.options import Branch, DryRun, Latest, Table, all_tags, latest_versions, moment
 from lancespace_cli.parsing import parse_names
 from lancespace_cli.state import state_of
 
@@ -18,13 +17,10 @@ if TYPE_CHECKING:
 
 At = Annotated[str, typer.Argument(metavar="FROM", help="A version number or a tag.")]
 
-
-def add(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (versions, diff, restore):
-        app.command()(command)
+app = typer.Typer()
 
 
+@app.command()
 def versions(
     context: typer.Context,
     name: Table,
@@ -41,11 +37,12 @@ def versions(
     for tag, found in all_tags(state.namespace, name):
         if (found.branch or None) == branch:
             tags.setdefault(found.version, []).append(tag)
-    latest = islice(descending(state.namespace, name, branch), limit)
+    latest = islice(latest_versions(state.namespace, name, branch), limit)
     rows = [(one.version, _when(one.timestamp_millis), ", ".join(sorted(tags.get(one.version, ())))) for one in latest]
     state.output.table(("version", "committed", "tags"), rows)
 
 
+@app.command()
 def diff(
     context: typer.Context,
     name: Table,
@@ -89,6 +86,7 @@ def diff(
     return None
 
 
+@app.command()
 def restore(
     context: typer.Context,
     name: Table,

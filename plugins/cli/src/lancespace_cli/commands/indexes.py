@@ -2,62 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from lancespace_cli.options import Branch, DryRun, Table
+from lancespace_cli.options import Branch, Column, DryRun, IndexSettings, IndexType, Table
 from lancespace_cli.parsing import parse_values
 from lancespace_cli.state import state_of
 
 Index = Annotated[str, typer.Argument(metavar="INDEX", help="The name of the index.")]
-Column = Annotated[str, typer.Argument(metavar="COLUMN", help="The column to index.")]
-Kind = Annotated[str, typer.Argument(metavar="TYPE", help="e.g. BTREE, BITMAP, FTS, IVF_PQ, IVF_HNSW_SQ.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="OPTION=VALUE", help="e.g. distance_type=cosine, num_partitions=256; may be repeated."
-    ),
-]
+
+app = typer.Typer()
+index = typer.Typer(help="Indexes: list, create, drop, stats.", no_args_is_help=True)
+app.add_typer(index, name="index")
 
 
-def add(app: typer.Typer) -> None:
-    """Add these commands."""
-    index = typer.Typer(help="Indexes: list, create, drop, stats.", no_args_is_help=True)
-    index.command("list")(list_indexes)
-    index.command("create")(create)
-    index.command("drop")(drop)
-    index.command("stats")(index_stats)
-    app.add_typer(index, name="index")
-    app.command()(stats)
-
-
+@index.command("list")
 def list_indexes(context: typer.Context, name: Table, *, branch: Branch = None) -> None:
     """List the indexes of a table.
 
     Example: lancespace index list sales.orders
     """
+    from lancespace.authoring import pages
+
     state = state_of(context)
-    found: list[Any] = []
-    token: str | None = None
-    while True:
-        page = state.namespace.list_table_indices(name, branch=branch, page_token=token)
-        found += page.indexes
-        if not page.page_token or page.page_token == token:
-            break
-        token = page.page_token
+    answers = pages(lambda token: state.namespace.list_table_indices(name, branch=branch, page_token=token))
+    found = [index for page in answers for index in page.indexes]
     rows = [(one.index_name, ", ".join(one.columns), one.index_type, one.status) for one in found]
     state.output.table(("index", "columns", "type", "status"), rows)
 
 
+@index.command()
 def create(
     context: typer.Context,
     name: Table,
     column: Column,
-    kind: Kind,
+    kind: IndexType,
     *,
     called: Annotated[str | None, typer.Option("--name", metavar="INDEX", help="What to call it.")] = None,
-    settings: Settings = None,
+    settings: IndexSettings = None,
     branch: Branch = None,
 ) -> None:
     """Build an index, and wait for it; `job index` builds a large one in pieces.
@@ -71,6 +54,7 @@ def create(
     state.output.done(f"{column} of {name} has an index of type {kind}.", name=name, column=column, index_type=kind)
 
 
+@index.command()
 def drop(context: typer.Context, name: Table, index: Index, *, branch: Branch = None, dry_run: DryRun = False) -> None:
     """Drop an index; the rows stay. Asks first.
 
@@ -85,6 +69,7 @@ def drop(context: typer.Context, name: Table, index: Index, *, branch: Branch = 
     return state.output.done(f"Dropped the index {index}.", dropped=index)
 
 
+@index.command("stats")
 def index_stats(context: typer.Context, name: Table, index: Index, *, branch: Branch = None) -> None:
     """Tell how much of a table an index covers.
 
@@ -95,6 +80,7 @@ def index_stats(context: typer.Context, name: Table, index: Index, *, branch: Br
     state.output.record(found.model_dump(exclude_none=True))
 
 
+@app.command()
 def stats(context: typer.Context, name: Table, *, branch: Branch = None) -> None:
     """Tell how large a table is, and how its rows are spread over fragments.
 

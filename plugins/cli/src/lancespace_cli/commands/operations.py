@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lancespace.operations import OPERATIONS, Operation
+from lancespace.authoring import OPERATIONS, Operation
 from lancespace_cli.completion import operations
 from lancespace_cli.state import state_of
 from lancespace_cli.values import to_json
@@ -17,12 +17,10 @@ from lancespace_cli.values import to_json
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-def add(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("op")(op)
+app = typer.Typer()
 
 
+@app.command()
 def op(
     context: typer.Context,
     name: Annotated[
@@ -83,7 +81,7 @@ def _rows(operation: Operation, path: Path | None) -> pa.RecordBatchReader | Non
         raise typer.BadParameter(f"{operation.name} takes no data")
     import pyarrow as pa
 
-    from lancespace.errors import translated
+    from lancespace.authoring import translated
 
     source = pa.memory_map(str(path))
     try:

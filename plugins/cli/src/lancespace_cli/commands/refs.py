@@ -13,22 +13,14 @@ TagName = Annotated[str, typer.Argument(metavar="TAG", help="The name of the tag
 BranchName = Annotated[str, typer.Argument(metavar="BRANCH", help="The name of the branch.")]
 TagVersion = Annotated[int, typer.Argument(metavar="VERSION", min=1, help="The version to tag.")]
 
-
-def add(app: typer.Typer) -> None:
-    """Add these commands."""
-    tag = typer.Typer(help="Tags: names for versions that stay.", no_args_is_help=True)
-    tag.command("list")(list_tags)
-    tag.command("create")(create_tag)
-    tag.command("update")(update_tag)
-    tag.command("delete")(delete_tag)
-    app.add_typer(tag, name="tag")
-    branch = typer.Typer(help="Branches: versions of a table beside main.", no_args_is_help=True)
-    branch.command("list")(list_branches)
-    branch.command("create")(create_branch)
-    branch.command("delete")(delete_branch)
-    app.add_typer(branch, name="branch")
+app = typer.Typer()
+tags = typer.Typer(help="Tags: names for versions that stay.", no_args_is_help=True)
+branches = typer.Typer(help="Branches: versions of a table beside main.", no_args_is_help=True)
+app.add_typer(tags, name="tag")
+app.add_typer(branches, name="branch")
 
 
+@tags.command("list")
 def list_tags(context: typer.Context, name: Table) -> None:
     """List the tags of a table.
 
@@ -39,6 +31,7 @@ def list_tags(context: typer.Context, name: Table) -> None:
     state.output.table(("tag", "version", "branch"), sorted(rows))
 
 
+@tags.command("create")
 def create_tag(
     context: typer.Context, name: Table, tag: TagName, version: TagVersion, *, branch: Branch = None
 ) -> None:
@@ -51,6 +44,7 @@ def create_tag(
     state.output.done(f"{tag} is version {version} of {name}.", name=name, tag=tag, version=version)
 
 
+@tags.command("update")
 def update_tag(
     context: typer.Context, name: Table, tag: TagName, version: TagVersion, *, branch: Branch = None
 ) -> None:
@@ -63,6 +57,7 @@ def update_tag(
     state.output.done(f"{tag} is version {version} of {name} now.", name=name, tag=tag, version=version)
 
 
+@tags.command("delete")
 def delete_tag(context: typer.Context, name: Table, tag: TagName, *, dry_run: DryRun = False) -> None:
     """Delete a tag; the version stays until a clean-up. Asks first.
 
@@ -77,6 +72,7 @@ def delete_tag(context: typer.Context, name: Table, tag: TagName, *, dry_run: Dr
     return state.output.done(f"Deleted the tag {tag}.", deleted=tag)
 
 
+@branches.command("list")
 def list_branches(context: typer.Context, name: Table) -> None:
     """List the branches of a table beside main.
 
@@ -88,6 +84,7 @@ def list_branches(context: typer.Context, name: Table) -> None:
     state.output.table(("branch", "from", "version"), rows)
 
 
+@branches.command("create")
 def create_branch(
     context: typer.Context,
     name: Table,
@@ -109,6 +106,7 @@ def create_branch(
     state.output.done(f"Created the branch {branch} of {name}.", name=name, branch=branch)
 
 
+@branches.command("delete")
 def delete_branch(context: typer.Context, name: Table, branch: BranchName, *, dry_run: DryRun = False) -> None:
     """Delete a branch with its versions. Asks first.
 

@@ -13,38 +13,22 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from lancespace.storage.local import STAGED_PREFIX
+from lancespace.authoring import STAGED_PREFIX
 from lancespace_dir.manifest.schema import DIRECTORY
 from lancespace_dir.manifest.snapshots import Snapshot
 from lancespace_dir.manifest.versions import identity_of, name_of, numbers_of
 
 if TYPE_CHECKING:
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
     from lancespace_dir.manifest.reader import ManifestReader
     from lancespace_dir.manifest.versions import VersionFiles
 
 KEEP_VERSIONS = 2048
 """So many of the latest versions stay readable. Any writer of ours may be paused for longer; pylance's may not."""
-
-
-class _Place(Protocol):
-    """Where old versions are deleted."""
-
-    def old(self, last: int, count: int) -> Iterable[int]:
-        """The numbers to clean up, in order: up to the last one, and at least ``count``."""
-
-    def read(self, number: int) -> bytes | None:
-        """The file of a version."""
-
-    def delete(self, path: str) -> None:
-        """Delete a file, or a directory whose path ends with a slash; it may be gone already."""
-
-    def free(self, number: int) -> None:
-        """Nothing needs the version any more."""
 
 
 def clean_up(storage: Storage, reader: ManifestReader, count: int) -> None:
@@ -71,9 +55,9 @@ def clean_up(storage: Storage, reader: ManifestReader, count: int) -> None:
             place.free(number)
 
 
-def _snapshot(place: _Place, number: int) -> Snapshot | None:
+def _snapshot(place: _Directory | _Prefix, number: int) -> Snapshot | None:
     data = place.read(number)
-    return None if data is None else Snapshot(data)
+    return None if data is None else Snapshot.parse(data)
 
 
 class _Directory:
@@ -83,7 +67,7 @@ class _Directory:
         self._descriptor = descriptor
 
     def old(self, last: int, _: int) -> list[int]:
-        """All that are there."""
+        """The numbers to clean up, in order: all up to the last one that are there."""
         folder = os.open("_versions", os.O_RDONLY, dir_fd=self._descriptor)
         try:
             return [number for number in numbers_of(os.listdir(folder)) if number <= last]  # noqa: PTH208 - as below
@@ -100,7 +84,7 @@ class _Directory:
             return opened.read()
 
     def delete(self, path: str) -> None:
-        """An index is a directory of files."""
+        """Delete a file, or the directory of an index, whose path ends with a slash; it may be gone already."""
         with suppress(FileNotFoundError):
             if not path.endswith("/"):
                 os.unlink(path, dir_fd=self._descriptor)
@@ -114,7 +98,7 @@ class _Directory:
             os.rmdir(path, dir_fd=self._descriptor)
 
     def free(self, number: int) -> None:
-        """Delete the file, so that the number is free."""
+        """Delete the file of a version that nothing needs any more, so that the number is free."""
         with suppress(FileNotFoundError):
             if number == 1:
                 self._copy(f"_versions/{name_of(1)}")
@@ -160,7 +144,7 @@ class _Prefix:
 
 
 @contextmanager
-def _local(storage: Storage, reader: ManifestReader) -> Iterator[_Place]:
+def _local(storage: Storage, reader: ManifestReader) -> Iterator[_Directory]:
     """The directory in which the version is that the reader knows."""
     descriptor = os.open(f"{storage.path()}/{DIRECTORY}", os.O_RDONLY)
     try:

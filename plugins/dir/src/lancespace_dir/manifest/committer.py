@@ -11,26 +11,24 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lance_namespace import ConcurrentModificationError, InternalError
 
-from lancespace.errors import translated
+from lancespace.authoring import translated
 from lancespace_dir.manifest import plans
+from lancespace_dir.manifest.commit_queue import CommitQueue
 from lancespace_dir.manifest.drafts import Draft
 from lancespace_dir.manifest.plans import Conflict
 from lancespace_dir.manifest.reader import ManifestReader, Outdated
 from lancespace_dir.manifest.schema import Entry
-from lancespace_dir.manifest.turns import Turns
 from lancespace_dir.manifest.upkeep import Upkeep
 from lancespace_dir.manifest.versions import unknown
 from lancespace_dir.manifest.writer import ManifestWriter
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 Result = TypeVar("Result")
 
@@ -81,36 +79,7 @@ class _Operation(threading.local):
         return self.is_one and self.has_looked
 
 
-class _Reading:
-    """What :meth:`Manifest.reading` gives; it may be entered by many threads, and by one thread again."""
-
-    _translated = translated("read the catalog's manifest", missing=InternalError)
-
-    def __init__(self, state: threading.RLock, reader: ManifestReader, operation: _Operation) -> None:
-        self._state = state
-        self._reader = reader
-        self._operation = operation
-
-    def __enter__(self) -> ManifestReader:
-        self._state.acquire()
-        try:
-            if not self._operation.needs_no_look:
-                with self._translated:
-                    self._reader.refresh()
-                self._operation.has_looked = True
-        except BaseException:
-            self._state.release()
-            raise
-        return self._reader
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._state.release()
-        self._translated.__exit__(kind, error, trace)
-
-
-class Manifest:
+class ManifestTable:
     """The manifest of one catalog; safe to use from many threads."""
 
     def __init__(self, storage: Storage, *, commit_retries: int, with_upkeep: bool = True) -> None:
@@ -119,22 +88,26 @@ class Manifest:
         self._operation = _Operation()
         self._reader = ManifestReader(storage)
         self._writer = ManifestWriter(storage, self._reader.files)
-        self._turns = Turns(storage, "commit")
+        self._processes = CommitQueue(storage, "commit")
         self._upkeep = Upkeep(storage) if with_upkeep else None
         self._state = threading.RLock()
-        self._reading = _Reading(self._state, self._reader, self._operation)
         self._is_alone = False
         """Whether nobody else committed since this process did; then it need not look before it commits again."""
         self._queue: list[_Request[Any]] = []
         self._queue_changed = threading.Condition()
         self._has_leader = False
 
-    def reading(self) -> AbstractContextManager[ManifestReader]:
+    @contextmanager
+    def reading(self) -> Iterator[ManifestReader]:
         """The manifest with every commit that ended before this call; nobody changes it meanwhile."""
-        return self._reading
+        with self._state, translated("read the catalog's manifest", missing=InternalError):
+            if not self._operation.needs_no_look:
+                self._reader.refresh()
+                self._operation.has_looked = True
+            yield self._reader
 
     @contextmanager
-    def one_look(self) -> Iterator[None]:
+    def single_refresh(self) -> Iterator[None]:
         """Have all that this thread does here look but once for what others committed: it is one operation.
 
         Where a look is a request, that saves some. Where it costs nothing, every step sees the latest.
@@ -173,8 +146,8 @@ class Manifest:
         return request.outcome()
 
     def close(self) -> None:
-        """End the turn, and wait for upkeep that is under way."""
-        self._turns.give_back()
+        """End the turn of this process, and wait for upkeep that is under way."""
+        self._processes.close()
         if self._upkeep is not None:
             self._upkeep.close()
 
@@ -201,7 +174,7 @@ class Manifest:
         pause = _FIRST_PAUSE
         has_looked = all(request.has_looked for request in batch)
         for _ in range(self._retries + 1):
-            with self._turns.mine():
+            with self._processes.acquire():
                 if self._try(batch, has_looked=has_looked):
                     return
             has_looked = False

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from lancespace.identifiers import DELIMITER
-from lancespace.storage.locations import relative_steps
-from lancespace_dir.manifest.listings import parent_of
-from lancespace_dir.manifest.schema import Entry
+from lancespace.authoring import DELIMITER, relative_steps
+from lancespace_dir.manifest.schema import Entry, parent_of
 
 if TYPE_CHECKING:
     from lancespace_dir.manifest.reader import ManifestReader

@@ -16,13 +16,12 @@ import lance
 import numpy as np
 from lance_namespace import ConcurrentModificationError, InternalError, TableNotFoundError
 
-from lancespace.errors import translate
-from lancespace.storage.locations import relative_steps
+from lancespace.authoring import relative_steps, translate
 from lancespace_dir.listing import Listing
-from lancespace_dir.manifest import filters, segments
+from lancespace_dir.manifest import segments
 from lancespace_dir.manifest.fragments import Fragment
 from lancespace_dir.manifest.index import Index
-from lancespace_dir.manifest.schema import DIRECTORY, Entry, check_flags
+from lancespace_dir.manifest.schema import DIRECTORY, Entry, check_flags, located, quoted
 from lancespace_dir.manifest.segments import Segment
 from lancespace_dir.manifest.snapshots import Snapshot
 from lancespace_dir.manifest.versions import Identity, VersionFile, VersionFiles
@@ -30,7 +29,7 @@ from lancespace_dir.manifest.versions import Identity, VersionFile, VersionFiles
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 Result = TypeVar("Result")
 
@@ -69,7 +68,7 @@ class Moment(NamedTuple):
 
 
 class ManifestReader:
-    """What the manifest says now. Not thread-safe: :class:`.committer.Manifest` guards it."""
+    """What the manifest says now. Not thread-safe: :class:`.committer.ManifestTable` guards it."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -115,11 +114,11 @@ class ManifestReader:
         return self._handle
 
     def snapshot(self) -> Snapshot | None:
-        """The file of the version last seen, or None if there is none or it is gone."""
+        """The file of the version last seen, or None if there is none, it is gone, or its format is not known."""
         if self._snapshot is None and self.version and self.files.is_known:
             found = self.files.read(self.version)
             is_same = found is not None and found.identity == self.identity
-            self._snapshot = Snapshot(found.data) if found is not None and is_same else None
+            self._snapshot = Snapshot.parse(found.data) if found is not None and is_same else None
         return self._snapshot
 
     def refresh(self) -> None:
@@ -167,7 +166,7 @@ class ManifestReader:
         return [
             (location, entry)
             for location in filter(relative_steps, locations)
-            for entry in self._attempt(functools.partial(self._matching, filters.tables_at(location)))
+            for entry in self._attempt(functools.partial(self._matching, located(location)))
         ]
 
     def _matching(self, condition: str) -> list[Entry]:
@@ -180,8 +179,8 @@ class ManifestReader:
         if self._handle is None:
             return []
         self._cold_lookups += 1
-        quoted = ", ".join(map(filters.quoted, object_ids))
-        wanted = {"filter": f"object_id IN ({quoted})", "limit": len(object_ids), "with_row_address": True}
+        ids = ", ".join(map(quoted, object_ids))
+        wanted = {"filter": f"object_id IN ({ids})", "limit": len(object_ids), "with_row_address": True}
         rows = self._attempt(lambda: self.dataset.scanner(**wanted).to_table())
         numbers = {fragment.id: path for path, fragment in self.fragments.items()}
         found = []
@@ -289,13 +288,13 @@ class ManifestReader:
         return is_known and self.files.is_there(self.version, self.identity)
 
     def _catch_up(self) -> bool:
-        """Take in the latest version from its file; False if columns changed, or what is known is gone meanwhile."""
+        """Take in the latest version from its file; False if Lance must read it, or what is known is gone by now."""
         old = self.snapshot()
         found = None if old is None else self.files.read(self._newest())
         if old is None or found is None or not self._is_there():
             return False
-        new = Snapshot(found.data)
-        if new.schema != old.schema:
+        new = Snapshot.parse(found.data)
+        if new is None or new.schema != old.schema:
             return False
         self._follow(new, found.identity)
         return True

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lance_namespace import InvalidTableStateError, UnsupportedOperationError
 from pydantic_core import from_json
 
-from lancespace.storage.locations import Steps, relative_steps, touch
+from lancespace.authoring import DELIMITER, Steps, relative_steps, touch
 
 DIRECTORY = "__manifest"
 
@@ -94,6 +94,11 @@ class Entry:
         )
 
 
+def parent_of(object_id: str) -> str:
+    """The identifier above this one; the root is empty."""
+    return object_id.rpartition(DELIMITER)[0]
+
+
 def metadata_of(properties: Mapping[str, str] | None) -> str | None:
     """Properties as the metadata column has them."""
     return json.dumps(dict(properties), separators=(",", ":")) if properties else None
@@ -128,3 +133,17 @@ def check_flags(metadata: Mapping[str, str], *, writing: bool) -> None:
                 f"This catalog's manifest needs a newer lancespace to be {what}: upgrade lancespace "
                 f"(unknown feature flags {unknown:#x} in {key})."
             )
+
+
+def located(location: str) -> str:
+    """The SQL filter for tables at a location, above or below it; other writers may end one with a slash."""
+    steps = relative_steps(location)
+    above = ["/".join(steps[:depth]) for depth in range(1, len(steps) + 1)]
+    exact = ", ".join(quoted(path + end) for path in above for end in ("", "/"))
+    below = quoted("/".join(steps) + "/")
+    return f"object_type = '{TABLE}' AND (location IN ({exact}) OR starts_with(location, {below}))"
+
+
+def quoted(text: str) -> str:
+    """A string in SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lancespace.storage.locations import Steps, relative_steps
+from lancespace.authoring import Steps, relative_steps
 from lancespace_dir.manifest.schema import Entry
 from lancespace_dir.root import RANDOM_LENGTH, TABLE_SUFFIX
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _FOOTER = struct.Struct("<QHH4s")
 _MAGIC = b"LANC"
+_FORMAT_VERSION = (0, 2)
+"""The version of the file format that is written and understood here."""
 _LENGTH = struct.Struct("<I")
 
 _FIELDS, _FRAGMENTS, _VERSION, _SCHEMA_METADATA, _INDEX_SECTION, _TIMESTAMP = 1, 2, 3, 5, 6, 7
@@ -48,20 +50,24 @@ class Snapshot:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        start, self._major, self._minor, magic = _FOOTER.unpack(data[-_FOOTER.size :])
-        if magic != _MAGIC:
-            raise ValueError("the file of a table version does not end as one")
+        start, *version, magic = _FOOTER.unpack(data[-_FOOTER.size :])
+        if (*version, magic) != (*_FORMAT_VERSION, _MAGIC):
+            raise ValueError("the file of a table version does not end as one that is known")
         self._message: list[Field] = list(protobuf.decode(_section(data, start)))
+        both = ((Fragment.parse(raw), raw) for raw in self._all(_FRAGMENTS))
+        self._fragments = sorted(both, key=lambda pair: pair[0].id)
+        """The fragments and their messages, in the order of their numbers."""
+        pairs = (dict(protobuf.decode(raw)) for raw in self._all(_METADATA))
+        self.metadata = {_text(pair.get(1)): _text(pair.get(2)) for pair in pairs}
+        """The table's metadata map."""
 
-    @cached_property
-    def version(self) -> int:
-        """Its number."""
-        return self._number(_VERSION)
-
-    @cached_property
-    def schema(self) -> list[Field]:
-        """What describes the columns: as long as it is equal, so is the schema."""
-        return [field for field in self._message if field[0] in _SCHEMA]
+    @classmethod
+    def parse(cls, data: bytes) -> Snapshot | None:
+        """A version, or None if its file has a format that is not known: then Lance is to read and to write."""
+        try:
+            return cls(data)
+        except (ValueError, TypeError, IndexError, struct.error):
+            return None
 
     @cached_property
     def field_ids(self) -> tuple[int, ...]:
@@ -74,10 +80,14 @@ class Snapshot:
         return "".join(_text(dict(protobuf.decode(raw)).get(2)) for raw in self._all(_FORMAT))
 
     @cached_property
-    def metadata(self) -> dict[str, str]:
-        """The table's metadata map."""
-        pairs = (dict(protobuf.decode(raw)) for raw in self._all(_METADATA))
-        return {_text(pair.get(1)): _text(pair.get(2)) for pair in pairs}
+    def version(self) -> int:
+        """Its number."""
+        return self._number(_VERSION)
+
+    @cached_property
+    def schema(self) -> list[Field]:
+        """What describes the columns: as long as it is equal, so is the schema."""
+        return [field for field in self._message if field[0] in _SCHEMA]
 
     @cached_property
     def fragments(self) -> dict[str, Fragment]:
@@ -130,13 +140,7 @@ class Snapshot:
             *positions,
         ]
         start = sections.add(protobuf.encode(message))
-        return sections.data + _FOOTER.pack(start, self._major, self._minor, _MAGIC)
-
-    @cached_property
-    def _fragments(self) -> list[tuple[Fragment, bytes]]:
-        """The fragments and their messages, in the order of their numbers."""
-        both = ((Fragment.parse(raw), raw) for raw in self._all(_FRAGMENTS))
-        return sorted(both, key=lambda pair: pair[0].id)
+        return sections.data + _FOOTER.pack(start, *_FORMAT_VERSION, _MAGIC)
 
     @cached_property
     def _indexes(self) -> bytes | None:

@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from lancespace_dir.manifest import plans
 from lancespace_dir.manifest.cleanup import clean_up
+from lancespace_dir.manifest.commit_queue import CommitQueue
 from lancespace_dir.manifest.plans import TIP_ROWS, Conflict, tip_of
 from lancespace_dir.manifest.reader import ManifestReader, Outdated
-from lancespace_dir.manifest.turns import Turns
 from lancespace_dir.manifest.writer import ManifestWriter
 
 if TYPE_CHECKING:
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
     from lancespace_dir.manifest.fragments import Fragment
 
 _log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Upkeep:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._turns = Turns(storage, "upkeep")
+        self._processes = CommitQueue(storage, "upkeep")
         self._due = 0
         self._state = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -78,7 +78,7 @@ class Upkeep:
         rounds = 0
         while self._is_due(rounds):
             rounds = self._due
-            with self._turns.if_free() as is_free:
+            with self._processes.try_acquire() as is_free:
                 try:
                     if is_free:
                         self.run(rounds)

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lance_namespace import InternalError
 
-from lancespace.storage.local import STAGED_PREFIX
+from lancespace.authoring import STAGED_PREFIX
 from lancespace_dir.manifest.schema import DIRECTORY
 from lancespace_dir.sessions import is_same_for_all, open_session
 
 if TYPE_CHECKING:
     from lance.file import LanceFileSession
 
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
 
 _MAX_VERSION = 2**64 - 1
 _SUFFIX = ".manifest"

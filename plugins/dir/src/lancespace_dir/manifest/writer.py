@@ -21,9 +21,8 @@ import pyarrow as pa
 from lance.fragment import write_fragments
 from lance_namespace import TableNotFoundError
 
-from lancespace.errors import translate
-from lancespace.storage.conditions import require_conditions
-from lancespace_dir.manifest import datafiles, plans, segments
+from lancespace.authoring import require_conditions, translate
+from lancespace_dir.manifest import data_files, plans, segments
 from lancespace_dir.manifest.fragments import deletion_file, new_fragment
 from lancespace_dir.manifest.plans import Conflict
 from lancespace_dir.manifest.schema import DIRECTORY, SCHEMA
@@ -31,7 +30,7 @@ from lancespace_dir.manifest.snapshots import Snapshot
 from lancespace_dir.manifest.versions import unknown
 
 if TYPE_CHECKING:
-    from lancespace.storage import Storage
+    from lancespace.authoring import Storage
     from lancespace_dir.manifest.plans import Plan
     from lancespace_dir.manifest.segments import Segment
     from lancespace_dir.manifest.versions import Identity, VersionFiles
@@ -126,15 +125,12 @@ class ManifestWriter:
             return self._find_out(made, transaction, error)
 
     def _write_fragment(self, made: Plan, rows: pa.Table) -> tuple[Any, Segment]:
-        is_usual = made.snapshot is not None and datafiles.is_usual(made.snapshot, made.schema)
-        fragment = datafiles.write(self._storage, rows) if is_usual else self._have_written(made, rows)
-        return fragment, segments.whole(segments.path_of(fragment), rows)
-
-    def _have_written(self, made: Plan, rows: pa.Table) -> Any:
-        """Let Lance write rows, which knows any columns."""
+        if made.snapshot is not None and data_files.is_usual(made.snapshot, made.schema):
+            written = data_files.write(self._storage, rows)
+            return written, segments.whole(segments.path_of(written), rows)
         options = self._storage.options
         (fragment,) = write_fragments(rows, made.dataset, schema=rows.schema, mode="append", storage_options=options)
-        return fragment
+        return fragment, segments.whole(segments.path_of(fragment), rows)
 
     def _is_there(self) -> bool:
         return self._storage.exists(self._files.path)

@@ -7,18 +7,14 @@ They are found in the entry-point group ``lancespace.auth``. ``rest.auth.type`` 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from lance_namespace import InvalidInputError
 
-from lancespace import registry
-from lancespace.properties import Property, Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lancespace_rest.sessions import HttpSession
+from lancespace.authoring import Property, Settings, registry
+from lancespace_rest.sessions import HttpSession
 
 _NONE = "none"
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from lance_namespace import UnauthenticatedError, UnsupportedOperationError
 
-from lancespace.properties import Property, Settings
+from lancespace.authoring import Property, Settings
 from lancespace_rest.auth import AuthMethod, Call
 from lancespace_rest.headers import AUTHORIZATION
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lancespace_rest.sessions import HttpSession
+from lancespace_rest.sessions import HttpSession
 
 _DIGEST = "X-Amz-Content-SHA256"
 _UNSIGNED = "UNSIGNED-PAYLOAD"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from lance_namespace import InvalidInputError
 
-from lancespace.properties import Property, Settings
+from lancespace.authoring import Property, Settings
 from lancespace_rest.auth import AuthMethod, Call
 from lancespace_rest.headers import API_KEY, AUTHORIZATION
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from lancespace_rest.sessions import HttpSession
+from lancespace_rest.sessions import HttpSession
 
 
 class BearerAuth(AuthMethod):

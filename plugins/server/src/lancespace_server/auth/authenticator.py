@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import UnauthenticatedError
 
-from lancespace.principals import Principal
+from lancespace.authoring import Principal
 from lancespace_server.auth.apikeys import watched
 from lancespace_server.auth.tokens import Tokens
 from lancespace_server.principals import ANONYMOUS

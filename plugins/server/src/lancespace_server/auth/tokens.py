@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jwt
 from lance_namespace import UnauthenticatedError
 
-from lancespace.principals import Principal
+from lancespace.authoring import Principal
 from lancespace_server.auth.jwks import Jwks, Key
 from lancespace_server.reloading import Reloaded
 

@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lancespace.handles import TableHandle
+from lancespace_jobs import TableSpec
 
 if TYPE_CHECKING:
     import lance
     from pyspark.sql import SparkSession
 
     from lancespace import Namespace
-    from lancespace.engines.files import JobFiles
-    from lancespace.jobs import SubmittedJob
+    from lancespace_jobs import JobFiles, SubmittedJob
     from lancespace_spark.pipeline.model import Pipeline
 
 Progress = Callable[[float, str], None]
@@ -40,7 +39,7 @@ class Context:
 
     def latest(self, table: str) -> lance.LanceDataset | None:
         """The latest version of a table, or None if it is not there or has no data yet."""
-        return TableHandle.of(self.namespace, table).latest()
+        return TableSpec.of(self.namespace, table).latest()
 
     def version(self, table: str) -> int | None:
         """The number of that version."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from lance_namespace import InvalidInputError
 
-from lancespace import identifiers
+from lancespace.authoring import identifiers
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lance_namespace import InvalidInputError
 
-from lancespace.engines import fingerprint
+from lancespace.authoring import fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
 
-from lancespace import jobs
-from lancespace.engines import JobState, JobStatus
-from lancespace.engines.records import JobRecords
-from lancespace.handles import TableHandle
+import lancespace_jobs as jobs
+from lancespace.authoring import JobState, JobStatus
+from lancespace_jobs import JobRecords, TableSpec
 from lancespace_spark.pipeline.context import Context, Done, Look
 from lancespace_spark.pipeline.locking import owner
 
@@ -92,7 +91,7 @@ def _finished(step: Step, look: Look, context: Context) -> int | None:
 
 def _job_of(step: Step, began: Mapping[str, Any], context: Context) -> JobStatus | None:
     """The job of the import that was begun, from the catalog's records."""
-    records, about = JobRecords(context.files), TableHandle.of(context.namespace, step.writes).name
+    records, about = JobRecords(context.files), TableSpec.of(context.namespace, step.writes).name
     for job_id in records.latest(_RECORDS):
         job = records.load(job_id)
         if job is None:

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import ConcurrentModificationError
 
-from lancespace.engines.owners import is_gone
+from lancespace_jobs import is_gone
 from lancespace_spark.pipeline.state import FOLDER
 
 if TYPE_CHECKING:
-    from lancespace.engines.files import JobFiles
+    from lancespace_jobs import JobFiles
 
 HEARTBEAT = 10.0
 LAPSE = 90.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lancespace.engines import fingerprint
+from lancespace.authoring import fingerprint
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidTableStateError, TableVersionNotFoundError, UnsupportedOperationError
 
-from lancespace.handles import TableHandle
+from lancespace_jobs import TableSpec
 from lancespace_spark.changes import changed_fragments
 from lancespace_spark.options import parse
 from lancespace_spark.source import NAME
@@ -51,7 +51,7 @@ def _news(step: Step, look: Look, context: Context) -> tuple[str | None, dict[st
     since = look.seen["version"]
     if _is_another(step, look, context):
         return "it was dropped and made anew", None
-    dataset = TableHandle.of(context.namespace, str(step.reads)).open(look.now["version"])
+    dataset = TableSpec.of(context.namespace, str(step.reads)).open(look.now["version"])
     try:
         if step.mode == "upsert":
             return None, _changed(dataset, since)
@@ -78,7 +78,7 @@ def _is_another(step: Step, look: Look, context: Context) -> bool:
     if now < then:
         return True
     try:
-        dataset = TableHandle.of(context.namespace, str(step.reads)).open(then)
+        dataset = TableSpec.of(context.namespace, str(step.reads)).open(then)
     except TableVersionNotFoundError:
         return False
     return bool(_time(dataset) != look.seen["at"])
@@ -90,7 +90,7 @@ def _read(step: Step, look: Look, context: Context, **options: str) -> DataFrame
 
 
 def _options(step: Step, context: Context) -> dict[str, str]:
-    backend, properties = context.namespace.recipe()
+    backend, properties = context.namespace.connection_args()
     return {"namespace": backend, "table": str(step.reads), **properties}
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import ConcurrentModificationError, InvalidTableStateError, UnsupportedOperationError
 
-from lancespace.engines import fingerprint
-from lancespace.engines.files import StoredFiles
+from lancespace.authoring import fingerprint
+from lancespace_jobs import StoredFiles
 from lancespace_spark.pipeline.functions import digest
 
 if TYPE_CHECKING:
     from lancespace import Namespace
-    from lancespace.engines.files import JobFiles
+    from lancespace_jobs import JobFiles
     from lancespace_spark.pipeline.model import Pipeline, Step
 
 FOLDER = "pipelines"

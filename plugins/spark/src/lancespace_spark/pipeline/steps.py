@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError, NamespaceAlreadyExistsError
 
-from lancespace import identifiers
+from lancespace.authoring import identifiers
 from lancespace_spark.pipeline import ingesting, upkeep
 from lancespace_spark.pipeline.context import Context, Done, Look
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from lance_namespace import InternalError, InvalidInputError, TableNotFoundError
 from pyspark.errors import PySparkException
 
-from lancespace.handles import TableHandle
-from lancespace.jobs.reserving import take_back
+from lancespace_jobs import TableSpec, take_back
 from lancespace_spark.failures import cause
 from lancespace_spark.mapping import map_batches
 from lancespace_spark.merging import upsert
@@ -116,7 +115,7 @@ def _give_back(step: Step, context: Context) -> None:
     """Drop a new table, unless others have begun to write to it: an upsert makes a first version without rows."""
     latest = context.latest(step.writes)
     if latest is None:
-        take_back(TableHandle.of(context.namespace, step.writes))
+        take_back(TableSpec.of(context.namespace, step.writes))
     elif latest.version == 1 and not latest.count_rows():
         with suppress(TableNotFoundError):
             context.namespace.drop_table(step.writes)
@@ -142,7 +141,7 @@ def _upserted(step: Step, rows: DataFrame, context: Context) -> int:
 
 def _written(step: Step, rows: DataFrame, look: Look, context: Context) -> int:
     """Write the rows; an append carries the version it was made of, so that a repeat changes nothing."""
-    backend, properties = context.namespace.recipe()
+    backend, properties = context.namespace.connection_args()
     writer = rows.write.format(NAME).options(namespace=backend, table=step.writes, **properties)
     vectors = ",".join(f"{column}:{size}" for column, size in (step.get("vectors") or {}).items())
     if vectors:

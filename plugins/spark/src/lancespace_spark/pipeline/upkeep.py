@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError, TableIndexAlreadyExistsError
 
-from lancespace import jobs
-from lancespace.handles import TableHandle
-from lancespace.jobs import SubmittedJob
-from lancespace.views import query_view
-from lancespace.views.definition import stored
-from lancespace.views.marks import DEFINITION
+import lancespace_jobs as jobs
+from lancespace_jobs import SubmittedJob, TableSpec
+from lancespace_tables import DEFINITION
+from lancespace_views import query_view, stored
 
 if TYPE_CHECKING:
     from lancespace_spark.pipeline.context import Context, Look
@@ -29,7 +27,7 @@ def index(step: Step, look: Look, context: Context) -> int:
         context.namespace.drop_table_index(step.writes, index_name=name)
         return context.wait(_build(step, context))
     context.progress(0.0, "taking in new rows")
-    TableHandle.of(context.namespace, step.writes).open().optimize.optimize_indices()
+    TableSpec.of(context.namespace, step.writes).open().optimize.optimize_indices()
     return 0
 
 

@@ -6,9 +6,18 @@ import base64
 import binascii
 from operator import not_
 
-from lancespace.storage.client import ALLOW_HTTP, REFUSED, TUNING, allow_http
-from lancespace.storage.options import Option, OptionTable
-from lancespace.storage.values import boolean, duration, integer, url
+from lancespace.authoring import (
+    ALLOW_HTTP,
+    REFUSED,
+    TUNING,
+    Option,
+    OptionTable,
+    allow_http,
+    boolean,
+    duration,
+    integer,
+    url,
+)
 
 
 def _addressing_style(style: str) -> dict[str, str]:
@@ -47,7 +56,6 @@ _CREDENTIALS = (
         fsspec="key",
         secret=True,
         environment=("AWS_ACCESS_KEY_ID",),
-        group="credentials",
         needs=("secret_access_key",),
     ),
     Option(
@@ -57,7 +65,6 @@ _CREDENTIALS = (
         fsspec="secret",
         secret=True,
         environment=("AWS_SECRET_ACCESS_KEY",),
-        group="credentials",
         needs=("access_key_id",),
     ),
     Option(
@@ -68,9 +75,11 @@ _CREDENTIALS = (
         secret=True,
         # pylance takes the short names for S3's, too.
         environment=("AWS_SESSION_TOKEN", "AWS_TOKEN", "SESSION_TOKEN", "TOKEN"),
-        group="credentials",
         needs=("access_key_id", "secret_access_key"),
     ),
+)
+
+_PLACE = (
     Option(
         "skip_signature",
         lance="aws_skip_signature",
@@ -78,13 +87,11 @@ _CREDENTIALS = (
         type=boolean,
         environment=("AWS_SKIP_SIGNATURE",),
     ),
-)
-
-_PLACE = (
     Option(
         "region",
         ("aws_default_region", "default_region", "region_name"),
         lance="aws_region",
+        shared=True,
         fsspec="client_kwargs.region_name",
         environment=("AWS_REGION", "AWS_DEFAULT_REGION", "REGION"),
     ),
@@ -93,6 +100,7 @@ _PLACE = (
         ("aws_endpoint_url", "client_kwargs.endpoint_url"),
         # Of the two, pylance prefers the second, and finds it in the environment where it is not given.
         lance=("aws_endpoint", "aws_endpoint_url_s3"),
+        shared=True,
         fsspec="endpoint_url",
         type=url,
         environment=("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "ENDPOINT_URL", "ENDPOINT"),
@@ -101,6 +109,7 @@ _PLACE = (
     Option(
         "virtual_hosted_style_request",
         lance="aws_virtual_hosted_style_request",
+        shared=True,
         fsspec="config_kwargs.s3.addressing_style",
         type=boolean,
         fsspec_value=lambda virtual: "virtual" if virtual else "path",
@@ -117,6 +126,7 @@ _PLACE = (
     Option(
         "request_payer",
         lance="aws_request_payer",
+        shared=True,
         fsspec="requester_pays",
         type=_payer,
         environment=("AWS_REQUEST_PAYER",),
@@ -127,6 +137,7 @@ _ENCRYPTION = (
     Option(
         "server_side_encryption",
         lance="aws_server_side_encryption",
+        shared=True,
         fsspec="s3_additional_kwargs.ServerSideEncryption",
         fsspec_value=lambda kind: None if kind == "sse-c" else kind,
         environment=("AWS_SERVER_SIDE_ENCRYPTION",),
@@ -134,6 +145,7 @@ _ENCRYPTION = (
     Option(
         "sse_kms_key_id",
         lance="aws_sse_kms_key_id",
+        shared=True,
         fsspec="s3_additional_kwargs.SSEKMSKeyId",
         environment=("AWS_SSE_KMS_KEY_ID",),
         needs=("server_side_encryption",),
@@ -141,6 +153,7 @@ _ENCRYPTION = (
     Option(
         "sse_bucket_key_enabled",
         lance="aws_sse_bucket_key_enabled",
+        shared=True,
         fsspec="s3_additional_kwargs.BucketKeyEnabled",
         type=boolean,
         environment=("AWS_SSE_BUCKET_KEY_ENABLED",),
@@ -164,6 +177,7 @@ _ENCRYPTION = (
     Option(
         "checksum_algorithm",
         lance="aws_checksum_algorithm",
+        shared=True,
         fsspec="s3_additional_kwargs.ChecksumAlgorithm",
         type=str.lower,
         fsspec_value=str.upper,
@@ -171,6 +185,7 @@ _ENCRYPTION = (
     Option(
         "unsigned_payload",
         lance="aws_unsigned_payload",
+        shared=True,
         fsspec="config_kwargs.s3.payload_signing_enabled",
         type=boolean,
         fsspec_value=not_,
@@ -273,4 +288,4 @@ _REFUSED = (
     *(Option(name, (f"aws_{name}",), refused=_VARIABLE.format(variable)) for name, variable in _VARIABLES.items()),
 )
 
-OPTIONS = OptionTable("S3", (*_CREDENTIALS, *_PLACE, *_ENCRYPTION, *_CLIENT, *_REFUSED))
+OPTIONS = OptionTable("S3", (*_PLACE, *_ENCRYPTION, *_CLIENT, *_REFUSED), credentials=_CREDENTIALS)

@@ -6,17 +6,15 @@ import errno
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from lancespace.hookspecs import hookimpl
+from lancespace.authoring import ObjectStorage, hookimpl
 from lancespace_dir_aws import vending
+from lancespace_dir_aws.causes import find_cause
 from lancespace_dir_aws.options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from fsspec import AbstractFileSystem
-
-    from lancespace.properties import Property
-    from lancespace.storage import Credentials
 
 _TRIES = 10
 
@@ -29,22 +27,22 @@ _ROUNDS = 2
 """How often s3fs lets botocore, which tries again by itself, do so: a body that breaks off needs a second round."""
 
 
-class S3Storage:
+class S3Storage(ObjectStorage):
     """Amazon S3 and the stores that speak its protocol.
 
     Without keys, pylance and s3fs both follow AWS's chain: environment, profile, web identity, container, instance.
     """
 
-    @hookimpl
-    def lance_location(self, location: str) -> str:
-        """The location as pylance knows it: Hadoop's ``s3a`` is S3's own ``s3``."""
-        _, _, rest = location.partition("://")
-        return f"s3://{rest}"
+    table = OPTIONS
+    scheme = "s3"  # Hadoop's s3a is the same.
+    vendor_table = vending.PROPERTIES
+    vend = staticmethod(vending.assume_role)
+    find_cause = staticmethod(find_cause)
 
     @hookimpl
     def storage_options(self, location: str, options: Mapping[str, str]) -> dict[str, str]:
         """The options for pylance, which wants the bucket in the host's name where requests are addressed that way."""
-        lance = OPTIONS.for_lance(options)
+        lance = super().storage_options(location, options)
         if "aws_endpoint" in lance and lance.get("aws_virtual_hosted_style_request") == "true":
             endpoint = _with_bucket(_without_bucket(lance["aws_endpoint"], location), location)
             lance |= {"aws_endpoint": endpoint, "aws_endpoint_url_s3": endpoint}
@@ -70,26 +68,34 @@ class S3Storage:
     def put_if_absent(self, filesystem: AbstractFileSystem, path: str, data: bytes) -> bool:
         """Write with ``If-None-Match: *``, again while S3 answers that it cannot tell yet."""
         for _ in range(_TRIES):
-            written = _put(filesystem, path, data)
-            if written is not None:
-                return written
+            try:
+                return super().put_if_absent(filesystem, path, data)
+            except OSError as error:
+                code = _error_code(error)
+                if code == "PreconditionFailed":
+                    return False
+                if code != "ConditionalRequestConflict":
+                    raise
         raise BlockingIOError(errno.EBUSY, "S3 kept answering that another write is under way: try again later", path)
 
-    @hookimpl
-    def delete_tree(self, filesystem: AbstractFileSystem, path: str, last: str | None) -> bool:
-        """Delete with ``DeleteObjects``."""
-        from lancespace_dir_aws import trees
+    def list_keys(self, filesystem: AbstractFileSystem, bucket: str, prefix: str) -> Iterator[str]:
+        """With ``ListObjectsV2``."""
+        asked = {"Bucket": bucket, "Prefix": prefix}
+        while True:
+            page = filesystem.call_s3("list_objects_v2", **asked)
+            yield from (entry["Key"] for entry in page.get("Contents", ()))
+            if not page.get("IsTruncated"):
+                return
+            asked["ContinuationToken"] = page["NextContinuationToken"]
 
-        trees.delete_tree(filesystem, path, last)
-        return True
-
-    @hookimpl
-    def delete_files(self, filesystem: AbstractFileSystem, paths: Sequence[str]) -> bool:
-        """Delete with ``DeleteObjects``."""
-        from lancespace_dir_aws import trees
-
-        trees.delete_files(filesystem, paths)
-        return True
+    def delete_keys(self, filesystem: AbstractFileSystem, bucket: str, keys: list[str]) -> None:
+        """With ``DeleteObjects``; s3fs would not say what could not be deleted."""
+        objects = [{"Key": key} for key in keys]
+        answer = filesystem.call_s3("delete_objects", Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
+        for refused in answer.get("Errors", ()):
+            code, message = refused.get("Code"), refused.get("Message")
+            number = errno.EACCES if code == "AccessDenied" else errno.EIO
+            raise OSError(number, f"S3 did not delete it: {code}: {message}", f"{bucket}/{refused.get('Key')}")
 
     @hookimpl
     def delete_unchanged(self, filesystem: AbstractFileSystem, path: str, version: str) -> bool | None:
@@ -106,19 +112,6 @@ class S3Storage:
             raise
         return True
 
-    @hookimpl
-    def vendor_properties(self) -> tuple[Property, ...]:
-        """Credentials are vended with STS."""
-        return vending.PROPERTIES
-
-    @hookimpl
-    def vend_credentials(
-        self, location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
-    ) -> Credentials:
-        """Assume the role for what is below a location."""
-        lance = self.storage_options(location=location, options=options)
-        return vending.assume_role(location, options, permission, settings, lance)
-
 
 def _session(arguments: dict[str, Any]) -> Any:
     """The session that s3fs would make of these arguments; its clients ask again, too, after an answer 429."""
@@ -134,20 +127,6 @@ def _name_throttling(response: tuple[Any, Any] | None, **_: Any) -> None:
     answer = response[1] if response else {}
     if answer.get("ResponseMetadata", {}).get("HTTPStatusCode") == _TOO_MANY:
         answer.setdefault("Error", {})["Code"] = "SlowDown"
-
-
-def _put(filesystem: AbstractFileSystem, path: str, data: bytes) -> bool | None:
-    """Whether it was written; None if another write was under way, which may yet fail."""
-    try:
-        filesystem.pipe_file(path, data, mode="create")
-    except OSError as error:
-        code = _error_code(error)
-        if code == "ConditionalRequestConflict":
-            return None
-        if isinstance(error, FileExistsError) or code == "PreconditionFailed":
-            return False
-        raise
-    return True
 
 
 def _error_code(error: OSError) -> str:

@@ -1,10 +1,15 @@
-"""How Azure names an account: in a location, in a connection string, and as the emulator's only one."""
+"""How Azure names an account, in a location, in a connection string and as the emulator's only one; and its tokens."""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from azure.core.credentials import AccessToken
 
 EMULATOR = {
     "account_name": "devstoreaccount1",
@@ -17,6 +22,7 @@ _FIELDS = {
     "sharedaccesssignature": "sas_token",
     "blobendpoint": "endpoint",
 }
+_NEVER = 2**40  # A token's expiry is not ours to know: the service refuses it when the time has come.
 
 
 def account_in(location: str) -> str | None:
@@ -56,3 +62,25 @@ def make_connection_string(
         "SharedAccessSignature": sas.removeprefix("?") if sas and not key else None,
     }
     return ";".join(f"{name}={value}" for name, value in fields.items() if value)
+
+
+class StaticToken:
+    """A credential that always has the same token; it implements Azure's ``AsyncTokenCredential``."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    async def get_token(self, *_scopes: str, **_options: Any) -> AccessToken:
+        """The token, whatever it is asked for."""
+        from azure.core.credentials import AccessToken
+
+        return AccessToken(self._token, _NEVER)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+@functools.lru_cache(maxsize=128)
+def static_token(token: str) -> StaticToken:
+    """Equal tokens are one object, so that fsspec finds the file system it has made."""
+    return StaticToken(token)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from lancespace.storage.client import ALLOW_HTTP, REFUSED, TUNING, allow_http
-from lancespace.storage.options import Option, OptionTable
-from lancespace.storage.values import boolean, duration, integer, url
-from lancespace_dir_azure.accounts import emulator, parse_connection_string
-from lancespace_dir_azure.tokens import static_token
+from lancespace.authoring import (
+    ALLOW_HTTP,
+    REFUSED,
+    TUNING,
+    Option,
+    OptionTable,
+    allow_http,
+    boolean,
+    duration,
+    integer,
+    url,
+)
+from lancespace_dir_azure.accounts import emulator, parse_connection_string, static_token
 
 _CREDENTIALS = (
     Option(
@@ -16,7 +24,6 @@ _CREDENTIALS = (
         fsspec="account_key",
         secret=True,
         environment=("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_MASTER_KEY"),
-        group="credentials",
     ),
     Option(
         "sas_token",
@@ -25,7 +32,6 @@ _CREDENTIALS = (
         fsspec="sas_token",
         secret=True,
         environment=("AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"),
-        group="credentials",
     ),
     Option(
         "client_id",
@@ -33,7 +39,6 @@ _CREDENTIALS = (
         lance="azure_storage_client_id",
         fsspec="client_id",
         environment=("AZURE_STORAGE_CLIENT_ID", "AZURE_CLIENT_ID"),
-        group="credentials",
         needs=("client_secret", "tenant_id"),
     ),
     Option(
@@ -43,7 +48,6 @@ _CREDENTIALS = (
         fsspec="client_secret",
         secret=True,
         environment=("AZURE_STORAGE_CLIENT_SECRET", "AZURE_CLIENT_SECRET"),
-        group="credentials",
         needs=("client_id", "tenant_id"),
     ),
     Option(
@@ -57,7 +61,6 @@ _CREDENTIALS = (
         lance="azure_storage_tenant_id",
         fsspec="tenant_id",
         environment=("AZURE_STORAGE_TENANT_ID", "AZURE_TENANT_ID"),
-        group="credentials",
         needs=("client_id", "client_secret"),
     ),
     Option(
@@ -68,16 +71,17 @@ _CREDENTIALS = (
         fsspec_value=static_token,
         secret=True,
         environment=("AZURE_STORAGE_TOKEN",),
-        group="credentials",
     ),
     Option(
         "connection_string",
         ("azure_storage_connection_string",),
         secret=True,
         environment=("AZURE_STORAGE_CONNECTION_STRING",),
-        group="credentials",
         implies=parse_connection_string,
     ),
+)
+
+_PLACE = (
     Option(
         "skip_signature",
         lance="azure_skip_signature",
@@ -91,12 +95,10 @@ _CREDENTIALS = (
         type=boolean,
         note="adlfs asks the Azure CLI by itself where nothing else is given.",
     ),
-)
-
-_PLACE = (
     Option(
         "account_name",
         lance="azure_storage_account_name",
+        shared=True,
         fsspec="account_name",
         environment=("AZURE_STORAGE_ACCOUNT_NAME",),
     ),
@@ -104,6 +106,7 @@ _PLACE = (
         "endpoint",
         ("azure_endpoint",),
         lance="azure_storage_endpoint",
+        shared=True,
         fsspec="account_host",
         type=url,
         fsspec_value=lambda endpoint: endpoint.partition("://")[2],
@@ -210,4 +213,4 @@ _REFUSED = (
     *(Option(name, (f"azure_{name}",), refused=_FABRIC) for name in _FABRIC_OPTIONS),
 )
 
-OPTIONS = OptionTable("Azure", (*_CREDENTIALS, *_PLACE, *_CLIENT, *_REFUSED))
+OPTIONS = OptionTable("Azure", (*_PLACE, *_CLIENT, *_REFUSED), credentials=_CREDENTIALS)

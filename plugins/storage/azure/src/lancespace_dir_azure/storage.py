@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import weakref
+from datetime import datetime, timedelta, timezone
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from fsspec.asyn import sync
 from lance_namespace import InvalidInputError
 
-from lancespace.hookspecs import hookimpl
+from lancespace.authoring import ObjectStorage, hookimpl
 from lancespace_dir_azure import vending
 from lancespace_dir_azure.accounts import account_in, make_connection_string
+from lancespace_dir_azure.causes import find_cause
 from lancespace_dir_azure.options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from fsspec import AbstractFileSystem
 
-    from lancespace.properties import Property
-    from lancespace.storage import Credentials
+_SKEW = timedelta(minutes=5)
+"""By so much the clocks of Azure and of this machine may differ."""
 
 
 def _leave_to_parent() -> None:
     """In a child that was forked: adlfs would wait, at its end, for the parent's event loop to close connections."""
-    from fsspec.asyn import sync
-
     for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined]  # noqa: SLF001 - no public way
         alive = finalizer.peek()
         if alive is not None and alive[1] is sync:
@@ -36,12 +39,18 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork.
     os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-class AzureStorage:
+class AzureStorage(ObjectStorage):
     """Azure Blob Storage, and Data Lake Storage through the same door.
 
     Where no credentials are given, pylance asks the workload's and the machine's identity, and adlfs Azure's default
     chain, which has these too.
     """
+
+    table = OPTIONS
+    batch = 25
+    """Deleted at once: Azure's own batches save no transactions, and some accounts and its emulator refuse them."""
+    vendor_table = vending.PROPERTIES
+    find_cause = staticmethod(find_cause)
 
     @hookimpl
     def lance_location(self, location: str) -> str:
@@ -52,7 +61,7 @@ class AzureStorage:
     @hookimpl
     def storage_options(self, location: str, options: Mapping[str, str]) -> dict[str, str]:
         """The options for pylance."""
-        lance = OPTIONS.for_lance(options)
+        lance = super().storage_options(location, options)
         return {**lance, "azure_storage_account_name": _account(location, lance.get("azure_storage_account_name"))}
 
     @hookimpl
@@ -71,42 +80,56 @@ class AzureStorage:
             raise InvalidInputError("Azure storage: a token is only sent over HTTPS: begin 'endpoint' with https://.")
         return _impatient(AzureBlobFileSystem(use_listings_cache=False, **arguments))
 
-    @hookimpl
-    def put_if_absent(self, filesystem: AbstractFileSystem, path: str, data: bytes) -> bool:
-        """Write with ``If-None-Match: *``."""
-        try:
-            filesystem.pipe_file(path, data, mode="create")
-        except FileExistsError:
-            return False
-        return True
+    def list_keys(self, filesystem: AbstractFileSystem, bucket: str, prefix: str) -> Iterator[str]:
+        """The blobs, and the directories of an account that has real ones."""
+        client = filesystem.service_client.get_container_client(bucket)
+        pages = client.list_blob_names(name_starts_with=prefix or None).by_page()
+        while (page := sync(filesystem.loop, _next_page, pages)) is not None:
+            yield from page
 
-    @hookimpl
-    def delete_tree(self, filesystem: AbstractFileSystem, path: str, last: str | None) -> bool:
-        """Delete in Azure's batches."""
-        from lancespace_dir_azure import trees
-
-        trees.delete_tree(filesystem, path, last)
-        return True
+    def delete_keys(self, filesystem: AbstractFileSystem, bucket: str, keys: list[str]) -> list[str]:
+        """With one request for each, at once; the answer has the directories that are not empty yet."""
+        not_empty: list[str] = sync(
+            filesystem.loop, _delete, filesystem.service_client.get_container_client(bucket), keys
+        )
+        return not_empty
 
     @hookimpl
     def delete_unchanged(self, filesystem: AbstractFileSystem, path: str, version: str) -> bool:
         """Delete with ``If-Match``."""
-        from lancespace_dir_azure import trees
+        from azure.core import MatchConditions
+        from azure.core.exceptions import ResourceModifiedError, ResourceNotFoundError
 
-        return trees.delete_unchanged(filesystem, path, version)
+        container, key, _ = filesystem.split_path(path)
+        client = filesystem.service_client.get_container_client(container)
+        quoted = '"{}"'.format(version.strip('"'))  # As it must be; in a listing, it is not.
+        condition = {"etag": quoted, "match_condition": MatchConditions.IfNotModified}
+        try:
+            sync(filesystem.loop, client.delete_blob, key, **condition)
+        except (ResourceModifiedError, ResourceNotFoundError):
+            return False
+        return True
 
-    @hookimpl
-    def vendor_properties(self) -> tuple[Property, ...]:
-        """Credentials are vended as signatures."""
-        return vending.PROPERTIES
-
-    @hookimpl
-    def vend_credentials(
+    def vend(
         self, location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
-    ) -> Credentials:
-        """Sign for what is below a location."""
-        lance = self.storage_options(location=location, options=options)
-        return vending.sign(location, options, permission, settings, lance)
+    ) -> tuple[dict[str, str], float]:
+        """Sign with the account's key, or else with one that Azure lends to who is signed in."""
+        own = OPTIONS.resolve(options)
+        if "account_key" not in own and ("sas_token" in own or own.get("skip_signature")):
+            raise InvalidInputError(
+                "Azure storage: who has but a signature, or none, can vend no credentials: give 'account_key', a "
+                "service principal or a managed identity."
+            )
+
+        def key(expiry: datetime) -> dict[str, Any]:
+            if "account_key" in own:
+                return {"account_key": own["account_key"]}
+            filesystem = self.filesystem(location, options)
+            start = datetime.now(timezone.utc) - _SKEW
+            lend = filesystem.service_client.get_user_delegation_key
+            return {"user_delegation_key": sync(filesystem.loop, lend, start, expiry)}
+
+        return vending.sign(location, permission, settings, self.storage_options(location, options), key)
 
 
 def _impatient(filesystem: AbstractFileSystem) -> AbstractFileSystem:
@@ -134,3 +157,32 @@ def _account(location: str, given: str | None) -> str:
             "az://container@account.blob.core.windows.net/path."
         )
     return account
+
+
+async def _next_page(pages: Any) -> list[str] | None:
+    async for page in pages:
+        return [name async for name in page]
+    return None
+
+
+async def _delete(client: Any, keys: list[str]) -> list[str]:
+    """Delete a batch; return the directories in it that are not empty yet."""
+    outcomes = await asyncio.gather(*(_delete_blob(client, key) for key in keys), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [key for key, is_gone in zip(keys, outcomes, strict=True) if not is_gone]
+
+
+async def _delete_blob(client: Any, key: str) -> bool:
+    """Whether it is gone; a directory that is not empty is not."""
+    from azure.core.exceptions import HttpResponseError
+
+    try:
+        await client.delete_blob(key)
+    except HttpResponseError as error:
+        if error.status_code == HTTPStatus.CONFLICT:
+            return False
+        if error.status_code != HTTPStatus.NOT_FOUND:
+            raise
+    return True

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from lancespace.storage.client import ALLOW_HTTP, REFUSED, TUNING, allow_http
-from lancespace.storage.options import Option, OptionTable
-from lancespace.storage.values import boolean, duration, integer, url
+from lancespace.authoring import (
+    ALLOW_HTTP,
+    REFUSED,
+    TUNING,
+    Option,
+    OptionTable,
+    allow_http,
+    boolean,
+    duration,
+    integer,
+    url,
+)
 from lancespace_dir_gcp import credentials
 
 
@@ -33,7 +42,6 @@ _CREDENTIALS = (
         fsspec="token",
         fsspec_value=credentials.from_file,
         environment=("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH"),
-        group="credentials",
     ),
     Option(
         "service_account_key",
@@ -42,7 +50,6 @@ _CREDENTIALS = (
         fsspec_value=credentials.from_json,
         secret=True,
         environment=("GOOGLE_SERVICE_ACCOUNT_KEY",),
-        group="credentials",
     ),
     # GOOGLE_APPLICATION_CREDENTIALS needs no mention: for both, it is where the default credentials are.
     Option(
@@ -50,7 +57,6 @@ _CREDENTIALS = (
         lance="google_application_credentials",
         fsspec="token",
         fsspec_value=credentials.from_file,
-        group="credentials",
     ),
     Option(
         "storage_token",
@@ -60,8 +66,10 @@ _CREDENTIALS = (
         fsspec_value=credentials.from_token,
         secret=True,
         environment=("GOOGLE_STORAGE_TOKEN", "GOOGLE_BEARER_TOKEN"),
-        group="credentials",
     ),
+)
+
+_PLACE = (
     Option("token", implies=_token, secret=True),
     Option(
         "skip_signature",
@@ -72,13 +80,11 @@ _CREDENTIALS = (
         fsspec_value=lambda skip: "anon" if skip else None,
         environment=("GOOGLE_SKIP_SIGNATURE",),
     ),
-)
-
-_PLACE = (
     Option(
         "base_url",
         ("endpoint",),
         lance="google_base_url",
+        shared=True,
         fsspec="endpoint_url",
         type=url,
         environment=("GOOGLE_BASE_URL",),
@@ -130,4 +136,4 @@ _REFUSED = (
     ),
 )
 
-OPTIONS = OptionTable("GCS", (*_CREDENTIALS, *_PLACE, *_CLIENT, *_REFUSED))
+OPTIONS = OptionTable("GCS", (*_PLACE, *_CLIENT, *_REFUSED), credentials=_CREDENTIALS)

@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lancespace.hookspecs import hookimpl
+from fsspec.asyn import sync
+
+from lancespace.authoring import ObjectStorage, hookimpl
 from lancespace_dir_gcp import vending
+from lancespace_dir_gcp.causes import find_cause
 from lancespace_dir_gcp.options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from fsspec import AbstractFileSystem
-
-    from lancespace.properties import Property
-    from lancespace.storage import Credentials
 
 _PATIENCE = 30
 """Seconds that pylance waits for an answer; gcsfs would wait for ever."""
 
 
-class GcsStorage:
+class GcsStorage(ObjectStorage):
     """Google Cloud Storage.
 
     Where no credentials are given, pylance and gcsfs both take Google's application default credentials.
     """
 
-    @hookimpl
-    def lance_location(self, location: str) -> str:
-        """The location as pylance knows it: ``gcs`` is another name of ``gs``."""
-        _, _, rest = location.partition("://")
-        return f"gs://{rest}"
-
-    @hookimpl
-    def storage_options(self, options: Mapping[str, str]) -> dict[str, str]:
-        """The options for pylance."""
-        return OPTIONS.for_lance(options)
+    table = OPTIONS
+    scheme = "gs"  # gcs is another name of it.
+    batch = 100
+    vendor_table = vending.PROPERTIES
+    vend = staticmethod(vending.downscope)
+    find_cause = staticmethod(find_cause)
 
     @hookimpl
     def filesystem(self, options: Mapping[str, str]) -> AbstractFileSystem:
@@ -52,22 +48,23 @@ class GcsStorage:
         session = {"trust_env": True, **arguments.pop("session_kwargs", {})}  # Proxies of the environment, as pylance.
         return GCSFileSystem(use_listings_cache=False, session_kwargs=session, **arguments)
 
-    @hookimpl
-    def put_if_absent(self, filesystem: AbstractFileSystem, path: str, data: bytes) -> bool:
-        """Write with ``ifGenerationMatch=0``."""
-        try:
-            filesystem.pipe_file(path, data, mode="create")
-        except FileExistsError:
-            return False
-        return True
+    def list_keys(self, filesystem: AbstractFileSystem, bucket: str, prefix: str) -> Iterator[str]:
+        """With the names only."""
+        asked = {"prefix": prefix or None, "maxResults": 1000, "fields": "items/name,nextPageToken"}
+        while True:
+            page = filesystem.call("GET", "b/{}/o", bucket, json_out=True, **asked)
+            yield from (entry["name"] for entry in page.get("items", ()))
+            if "nextPageToken" not in page:
+                return
+            asked["pageToken"] = page["nextPageToken"]
 
-    @hookimpl
-    def delete_tree(self, filesystem: AbstractFileSystem, path: str, last: str | None) -> bool:
-        """Delete in Google's batches."""
-        from lancespace_dir_gcp import trees
-
-        trees.delete_tree(filesystem, path, last)
-        return True
+    def delete_keys(self, filesystem: AbstractFileSystem, bucket: str, keys: list[str]) -> None:
+        """In one of Google's batches; what only speaks like Google gets one request for each."""
+        paths = [f"{bucket}/{key}" for key in keys]
+        outcomes = sync(filesystem.loop, filesystem._delete_files, paths, self.batch)  # noqa: SLF001 - rm reads patterns
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and not _says_absent(outcome):
+                raise outcome
 
     @hookimpl
     def delete_unchanged(self, filesystem: AbstractFileSystem, path: str, version: str) -> bool:
@@ -79,14 +76,8 @@ class GcsStorage:
             return False
         return True
 
-    @hookimpl
-    def vendor_properties(self) -> tuple[Property, ...]:
-        """Credentials are vended as downscoped tokens."""
-        return vending.PROPERTIES
 
-    @hookimpl
-    def vend_credentials(
-        self, location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
-    ) -> Credentials:
-        """Exchange a token for one that opens what is below a location."""
-        return vending.downscope(location, options, permission, settings, self.storage_options(options=options))
+def _says_absent(error: Exception) -> bool:
+    """Whether it was gone already; what a batch says of one object, gcsfs passes on as text."""
+    text = str(error)
+    return isinstance(error, FileNotFoundError) or "No such object" in text or text.endswith(": 404")

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InternalError, InvalidInputError
 
-from lancespace.properties import Property
-from lancespace.storage import Credentials
-from lancespace.storage.vending import split_location
+from lancespace.authoring import Property, split_location
 from lancespace_dir_gcp.options import OPTIONS
 
 if TYPE_CHECKING:
@@ -26,17 +24,14 @@ PROPERTIES = (
     Property(f"{_PREFIX}sts_endpoint", "URL of the token exchange", default="https://sts.googleapis.com/v1/token"),
 )
 
-SHARED = frozenset({"google_base_url", "allow_http"})
-"""Options of pylance that a client needs too, and that hold no secret."""
-
 _READ = ("inRole:roles/storage.objectViewer",)
 _WRITE = (*_READ, "inRole:roles/storage.objectCreator")
 _ROLES = {"read": _READ, "write": _WRITE, "admin": ("inRole:roles/storage.objectAdmin",)}
 
 
 def downscope(
-    location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any], lance: Mapping[str, str]
-) -> Credentials:
+    location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
+) -> tuple[dict[str, str], float]:
     """A token for what is below a location; it lives as long as the catalog's own that it was exchanged for."""
     from google.auth.transport.requests import Request
     from google.oauth2.sts import Client
@@ -54,8 +49,7 @@ def downscope(
     expires_at = time.time() + answer["expires_in"] if answer.get("expires_in") else expiry
     if expires_at is None:
         raise InternalError("Google's token exchange did not say how long the new token lives.")
-    shared = {name: value for name, value in lance.items() if name in SHARED}
-    return Credentials({**shared, "google_storage_token": answer["access_token"]}, int(expires_at * 1000))
+    return {"google_storage_token": answer["access_token"]}, expires_at
 
 
 def access_boundary(bucket: str, prefix: str, permission: str) -> dict[str, Any]:

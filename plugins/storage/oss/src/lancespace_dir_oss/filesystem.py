@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import random
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -14,8 +15,6 @@ import requests
 from ossfs import OSSFileSystem
 from ossfs.exceptions import translate_oss_error
 
-from lancespace.storage.trees import delete_in_batches
-
 Answer = TypeVar("Answer")
 
 _PATIENCE = 30
@@ -24,8 +23,13 @@ _PATIENCE = 30
 _PAUSES = (0.2, 0.4, 0.8, 1.6)
 """Seconds to wait at most before each further try."""
 
-_BATCH = 1000
-"""As many objects OSS lists or deletes in one request."""
+_DETAILS = re.compile(
+    r"\{'status': \d+, .*'Code': '(?P<code>[\w.]+)', 'Message': (?P<quote>['\"])(?P<message>.*?)(?P=quote).*\}\}"
+)
+"""How ossfs prints an answer that it has no class for."""
+_NO_ANSWER = re.compile(
+    r"\{'status': -\d+, .*'details': ['\"]RequestError: (?P<reason>.*?)(?: \(Caused by .*)?['\"]\}", re.DOTALL
+)
 
 
 class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
@@ -51,35 +55,26 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
             raise FileNotFoundError(path)
         return entries
 
-    def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Write a file unless it exists, in one request of any size: ossfs has no condition for uploads in parts."""
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
+        """Write a file, if need be unless it exists: in one request of any size, as uploads in parts have no condition.
+
+        Raises:
+            FileExistsError: If it exists.
+        """
+        if mode != "create":
+            super().pipe_file(path, value, **kwargs)
+            return
         bucket, key = self.split_path(path)
-        condition = {"x-oss-forbid-overwrite": "true"}
         try:
-            self._call_oss("put_object", key, data, bucket=bucket, headers=condition)
+            self._call_oss("put_object", key, value, bucket=bucket, headers={"x-oss-forbid-overwrite": "true"})
         except OSError as error:
             if getattr(error.__cause__, "code", None) == "FileAlreadyExists":
-                return False
+                raise FileExistsError(path) from error
             raise
-        return True
 
-    def delete_tree(self, path: str, last: str | None) -> None:
-        """Delete the objects below a path, and one at the path itself; the one that is to go last goes last.
-
-        ossfs would list all of them first, directory by directory, and take the path for a pattern.
-        """
-        bucket, key = self.split_path(path.rstrip("/"))
-        delete_in_batches(
-            self._keys(bucket, key),
-            _BATCH,
-            lambda keys: self._delete(bucket, keys),
-            last=last and self.split_path(last)[1],
-        )
-
-    def _keys(self, bucket: str, key: str) -> Iterator[str]:
-        if key:
-            yield key
-        asked = {"prefix": f"{key}/" if key else "", "max_keys": _BATCH, "continuation_token": ""}
+    def list_keys(self, bucket: str, prefix: str) -> Iterator[str]:
+        """The keys that begin with a prefix, page by page."""
+        asked = {"prefix": prefix, "max_keys": 1000, "continuation_token": ""}
         while True:
             page = self._call_oss("list_objects_v2", bucket=bucket, **asked)
             yield from (entry.key for entry in page.object_list)
@@ -87,14 +82,20 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
                 return
             asked["continuation_token"] = page.next_continuation_token
 
-    def _delete(self, bucket: str, keys: list[str]) -> None:
+    def delete_keys(self, bucket: str, keys: list[str]) -> None:
+        """Delete a batch of objects; what is already gone is no error."""
         deleted = self._call_oss("batch_delete_objects", keys, bucket=bucket).deleted_keys
         for refused in set(keys) - set(deleted):
             raise OSError(errno.EIO, "OSS did not delete it", f"{bucket}/{refused}")
 
     def _call_oss(self, method_name: str, *args: Any, **kwargs: Any) -> Any:
         """Ask the store, and again for what may pass: ossfs gives up early, and never pauses."""
-        return _patiently(functools.partial(super()._call_oss, method_name, *args, retry=1, **kwargs), _may_pass)
+        ask = functools.partial(super()._call_oss, method_name, *args, retry=1, **kwargs)
+        try:
+            return _patiently(ask, _may_pass)
+        except OSError as error:
+            _make_readable(error)
+            raise
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
         """The content of a file, also if an answer breaks off: that comes after the call that is patient by itself."""
@@ -130,7 +131,9 @@ class OssFileSystem(OSSFileSystem):  # type: ignore[misc] # ossfs has no types.
                 lambda: self._get_object_info_list(bucket, start, delimiter, timeout), _may_pass
             )
         except oss2.exceptions.OssError as error:
-            raise translate_oss_error(error) from error
+            failure = translate_oss_error(error)
+            _make_readable(failure)
+            raise failure from error
         return [{**entry, "name": entry["name"].rstrip("/")} for entry in entries]
 
 
@@ -155,3 +158,9 @@ def _is_passing(error: BaseException | None) -> bool:
     if isinstance(error, oss2.exceptions.RequestError | requests.RequestException):
         return True
     return isinstance(error, oss2.exceptions.ServerError) and (error.status >= 500 or error.status == 429)  # noqa: PLR2004
+
+
+def _make_readable(error: OSError) -> None:
+    """Take what only programs read out of the message of ossfs."""
+    if error.strerror:
+        error.strerror = _NO_ANSWER.sub(r"\g<reason>", _DETAILS.sub(r"\g<message> (\g<code>)", error.strerror))

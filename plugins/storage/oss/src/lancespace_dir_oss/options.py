@@ -5,9 +5,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from lancespace.storage.client import REFRESH_OFFSET
-from lancespace.storage.options import Option, OptionTable
-from lancespace.storage.values import boolean, integer, url
+from lancespace.authoring import REFRESH_OFFSET, Option, OptionTable, boolean, integer, url
 
 _STYLES = ("virtual", "path", "cname")
 
@@ -40,7 +38,6 @@ _CREDENTIALS = (
         fsspec="key",
         secret=True,
         environment=("OSS_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_ID"),
-        group="credentials",
         needs=("access_key_secret",),
     ),
     Option(
@@ -50,7 +47,6 @@ _CREDENTIALS = (
         fsspec="secret",
         secret=True,
         environment=("OSS_ACCESS_KEY_SECRET", "ALIBABA_CLOUD_ACCESS_KEY_SECRET"),
-        group="credentials",
         needs=("access_key_id",),
     ),
     Option(
@@ -60,9 +56,11 @@ _CREDENTIALS = (
         fsspec="token",
         secret=True,
         environment=("OSS_SECURITY_TOKEN", "ALIBABA_CLOUD_SECURITY_TOKEN", "AWS_SECURITY_TOKEN"),
-        group="credentials",
         needs=("access_key_id", "access_key_secret"),
     ),
+)
+
+_PLACE = (
     Option(
         "skip_signature",
         ("anon", "allow_anonymous", "oss_skip_signature"),
@@ -71,13 +69,11 @@ _CREDENTIALS = (
         type=boolean,
         environment=("OSS_SKIP_SIGNATURE",),
     ),
-)
-
-_PLACE = (
     Option(
         "endpoint",
         ("endpoint_url", "alibaba_cloud_endpoint"),
         lance="oss_endpoint",
+        shared=True,
         fsspec="endpoint",
         type=_endpoint,
         environment=("OSS_ENDPOINT", "ALIBABA_CLOUD_ENDPOINT"),
@@ -87,6 +83,7 @@ _PLACE = (
         "addressing_style",
         ("oss_addressing_style",),
         lance="addressing_style",
+        shared=True,
         fsspec="addressing_style",
         type=_style,
         environment=("OSS_ADDRESSING_STYLE",),
@@ -95,6 +92,7 @@ _PLACE = (
         "region",
         ("oss_default_region",),
         lance="oss_region",
+        shared=True,
         note="ossfs signs without a region; its endpoint says where it is.",
         environment=("OSS_REGION", "ALIBABA_CLOUD_REGION"),
     ),
@@ -133,4 +131,4 @@ _REFUSED = (
     Option("server_side_encryption", ("server_side_encryption_key_id",), refused=_ENCRYPTION),
 )
 
-OPTIONS = OptionTable("OSS", (*_CREDENTIALS, *_PLACE, *_REFUSED))
+OPTIONS = OptionTable("OSS", (*_PLACE, *_REFUSED), credentials=_CREDENTIALS)

@@ -6,26 +6,31 @@ from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
 
-from lancespace.hookspecs import hookimpl
+from lancespace.authoring import ObjectStorage, hookimpl
 from lancespace_dir_oss import vending
+from lancespace_dir_oss.causes import find_cause
 from lancespace_dir_oss.options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from lancespace.properties import Property
-    from lancespace.storage import Credentials
     from lancespace_dir_oss.filesystem import OssFileSystem
 
 
-class OssStorage:
+class OssStorage(ObjectStorage):
     """Alibaba Cloud Object Storage Service."""
 
+    table = OPTIONS
+    scheme = "oss"
+    vendor_table = vending.PROPERTIES
+    vend = staticmethod(vending.assume_role)
+    find_cause = staticmethod(find_cause)
+
     @hookimpl
-    def storage_options(self, options: Mapping[str, str]) -> dict[str, str]:
+    def storage_options(self, location: str, options: Mapping[str, str]) -> dict[str, str]:
         """The options for pylance."""
         _check(OPTIONS.resolve(options))
-        return OPTIONS.for_lance(options)
+        return super().storage_options(location, options)
 
     @hookimpl
     def filesystem(self, options: Mapping[str, str]) -> OssFileSystem:
@@ -35,28 +40,13 @@ class OssStorage:
 
         return OssFileSystem(**OPTIONS.for_fsspec(options))
 
-    @hookimpl
-    def put_if_absent(self, filesystem: OssFileSystem, path: str, data: bytes) -> bool:
-        """Write with ``x-oss-forbid-overwrite``."""
-        return filesystem.put_if_absent(path, data)
+    def list_keys(self, filesystem: OssFileSystem, bucket: str, prefix: str) -> Iterator[str]:
+        """As the file system does."""
+        return filesystem.list_keys(bucket, prefix)
 
-    @hookimpl
-    def delete_tree(self, filesystem: OssFileSystem, path: str, last: str | None) -> bool:
-        """Delete in OSS's batches."""
-        filesystem.delete_tree(path, last)
-        return True
-
-    @hookimpl
-    def vendor_properties(self) -> tuple[Property, ...]:
-        """Credentials are vended with STS."""
-        return vending.PROPERTIES
-
-    @hookimpl
-    def vend_credentials(
-        self, location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
-    ) -> Credentials:
-        """Assume the role for what is below a location."""
-        return vending.assume_role(location, options, permission, settings, self.storage_options(options=options))
+    def delete_keys(self, filesystem: OssFileSystem, bucket: str, keys: list[str]) -> None:
+        """As the file system does."""
+        filesystem.delete_keys(bucket, keys)
 
 
 def _check(settings: Mapping[str, Any]) -> None:

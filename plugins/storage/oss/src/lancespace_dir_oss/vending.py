@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from lance_namespace import InvalidInputError
 
-from lancespace.properties import Property
-from lancespace.storage import Credentials
-from lancespace.storage.vending import split_location
+from lancespace.authoring import Property, check_life, split_location
 from lancespace_dir_oss.options import OPTIONS
 from lancespace_dir_oss.sts import call
 
@@ -18,18 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PREFIX = "credential_vendor.oss_"
-_LEAST_SECONDS, _MOST_SECONDS = 15 * 60, 12 * 60 * 60
+_DURATION = f"{_PREFIX}duration_millis"
 
 PROPERTIES = (
     Property(f"{_PREFIX}role_arn", "Role that is assumed; its own policy bounds what can be vended", required=True),
     Property(f"{_PREFIX}external_id", "External id that the role's trust policy asks for"),
     Property(f"{_PREFIX}role_session_name", "Name of the sessions in Alibaba's logs", default="lancespace"),
-    Property(f"{_PREFIX}duration_millis", "How long they live: 15 minutes to 12 hours", type=int, default=3_600_000),
+    Property(_DURATION, "How long they live: 15 minutes to 12 hours", type=int, default=3_600_000),
     Property(f"{_PREFIX}sts_endpoint", "URL of STS", default="https://sts.aliyuncs.com"),
 )
-
-SHARED = frozenset({"oss_endpoint", "oss_region", "addressing_style"})
-"""Options of pylance that a client needs too, and that hold no secret."""
 
 _READ = ("oss:GetObject",)
 _WRITE = (*_READ, "oss:PutObject", "oss:AbortMultipartUpload", "oss:ListParts")
@@ -37,16 +32,17 @@ _ACTIONS = {"read": _READ, "write": _WRITE, "admin": (*_WRITE, "oss:DeleteObject
 
 
 def assume_role(
-    location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any], lance: Mapping[str, str]
-) -> Credentials:
-    """Credentials for what is below a location; ``lance`` are the catalog's own options for pylance."""
+    location: str, options: Mapping[str, str], permission: str, settings: Mapping[str, Any]
+) -> tuple[dict[str, str], float]:
+    """Credentials for what is below a location, and when they expire."""
     bucket, prefix = split_location(location)
     key, token = _own_key(options)
+    life = check_life(_DURATION, settings[_DURATION], timedelta(minutes=15), timedelta(hours=12))
     parameters = {
         "Action": "AssumeRole",
         "RoleArn": settings[f"{_PREFIX}role_arn"],
         "RoleSessionName": settings[f"{_PREFIX}role_session_name"],
-        "DurationSeconds": str(_seconds(settings[f"{_PREFIX}duration_millis"])),
+        "DurationSeconds": str(int(life.total_seconds())),
         "ExternalId": settings[f"{_PREFIX}external_id"],
         "Policy": json.dumps(session_policy(bucket, prefix, permission), separators=(",", ":")),
         "SecurityToken": token,
@@ -54,15 +50,12 @@ def assume_role(
     given = {name: value for name, value in parameters.items() if value is not None}
     answer = call(settings[f"{_PREFIX}sts_endpoint"], key, given)["Credentials"]
     expires_at = datetime.strptime(answer["Expiration"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
-    return Credentials(
-        {
-            **{name: value for name, value in lance.items() if name in SHARED},
-            "oss_access_key_id": answer["AccessKeyId"],
-            "oss_secret_access_key": answer["AccessKeySecret"],
-            "oss_security_token": answer["SecurityToken"],
-        },
-        expires_at_millis=int(expires_at.timestamp() * 1000),
-    )
+    credentials = {
+        "oss_access_key_id": answer["AccessKeyId"],
+        "oss_secret_access_key": answer["AccessKeySecret"],
+        "oss_security_token": answer["SecurityToken"],
+    }
+    return credentials, expires_at.timestamp()
 
 
 def session_policy(bucket: str, prefix: str, permission: str) -> dict[str, Any]:
@@ -86,13 +79,3 @@ def _own_key(options: Mapping[str, str]) -> tuple[tuple[str, str], str | None]:
     if "access_key_id" not in own:
         raise InvalidInputError("OSS storage: without credentials of its own the catalog can vend none.")
     return (own["access_key_id"], own["access_key_secret"]), own.get("security_token")
-
-
-def _seconds(millis: int) -> int:
-    seconds = millis // 1000
-    if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
-        raise InvalidInputError(
-            f"{_PREFIX}duration_millis must be between {_LEAST_SECONDS * 1000} (15 minutes) and "
-            f"{_MOST_SECONDS * 1000} (12 hours), not {millis}."
-        )
-    return seconds

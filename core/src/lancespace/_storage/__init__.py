@@ -1,0 +1,1 @@
+"""Storage: where tables live, reached through storage plugins chosen by URL scheme."""

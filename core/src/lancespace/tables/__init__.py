@@ -1,1 +1,0 @@
-"""Every table operation through the Lance SDK, as mixins for a backend that can say where a table is."""
