@@ -13,7 +13,7 @@ INTRODUCTION = """
 
 Only the error classes of `lance_namespace` leave lancespace. All are `LanceNamespaceError`s with a `code`. Where
 another library failed, the error is raised from that: what pylance, the operating system, fsspec or a cloud SDK said is
-in `error.__cause__`. `lancespace._errors` is the one place that maps those.
+in `error.__cause__`. `translate` of `lancespace.authoring` maps those.
 
 {errors}
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 INTRODUCTION = """
 # Operations
 
-The {count} operations of the Lance Namespace spec, as `lancespace._operations.OPERATIONS` has them. Each is a
+The {count} operations of the Lance Namespace spec, as `lancespace.authoring.OPERATIONS` has them. Each is a
 method of [`Namespace`](../guide/connecting.md) and a [hook](hooks.md) that backends implement.
 
 - **In** and **out** name the request and response model, and in brackets how they travel where that is not plain JSON.

@@ -74,7 +74,7 @@ class ConnectionHooks:
     @staticmethod
     @hookspec
     def check_access(operation: Operation, request: BaseModel) -> None:
-        """Raise PermissionDeniedError if the current principal (``lancespace._principals``) may not do this.
+        """Raise PermissionDeniedError if the current principal (``lancespace.authoring.PRINCIPAL``) may not do this.
 
         Wrappers that refuse operations implement it for checks outside of an operation, such as those of jobs when
         they begin.
