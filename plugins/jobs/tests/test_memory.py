@@ -21,7 +21,6 @@ JOBS = {
     "update_rows": lambda ns: jobs.update_rows(ns, "t", {"id": "id + 1"}),
     "delete_rows": lambda ns: jobs.delete_rows(ns, "t", "id = 2"),
     "copy_table": lambda ns: jobs.copy_table(ns, "t", ns, to="u"),
-    "maintain": jobs.maintain,
 }
 
 
